@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - what each method is for stands in `Substrate`; `NoMachines` does not repeat it.
 """What the lab's cloud asks of the machines and the packets below it.
 
 `multinic.lab.cloud` decides (groups, health, routes); a `Substrate` carries it out (guests, namespaces, nftables).
@@ -124,9 +125,10 @@ class FirewallRule:
         allow: False denies.
         ingress: False means egress.
         ranges: Source ranges (ingress) or destination ranges (egress).
+        protocols: (protocol, ports) pairs; the protocol is ``all``, a name or a number as text; no ports means
+            all ports; a port is ``80`` or ``8000-8100``.
         sources: Machine keys that also match as source, by their NIC address (source tags or accounts); ingress only.
         targets: Machine keys; None means all machines of the network.
-        protocols: (protocol, ports) pairs; protocol ``all``, a name or a number as text; no ports means all ports; a port is ``80`` or ``8000-8100``.
     """
 
     name: str
@@ -182,7 +184,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """`healthy` is True for HTTP 200 in time. `detail` says what came instead (``timeout``, ``refused``, ``http 503`` …)."""
+    """Answer to a `Probe`.
+
+    Attributes:
+        healthy: True for HTTP 200 in time.
+        detail: What came instead: ``timeout``, ``refused``, ``http 503`` …
+        body: The beginning of the answer's body.
+    """
 
     healthy: bool
     detail: str
@@ -190,14 +198,17 @@ class ProbeResult:
 
 
 class Substrate(Protocol):
-    """Carries out what the cloud decides. Methods are coroutines of the daemon's one event loop and may be called in any order;
-    each is safe to repeat. A failure raises `SubstrateError` with a sentence and a cure."""
+    """Carries out what the cloud decides.
+
+    Coroutines run in the daemon's one event loop, may be called in any order, and are safe to repeat. A failure
+    raises `SubstrateError` with a sentence and a cure.
+    """
 
     def listen(self, on_event: Callable[[str, int, MachineEvent], None]) -> None:
-        """Has `on_event(machine key, machine id, event)` called in the event loop for what machines do by themselves."""
+        """Has `on_event(machine key, machine id, event)` called for what machines do by themselves."""
 
     def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
-        """Gives the function that answers a machine's metadata: key → the whole tree ``{"instance": …, "project": …}``, camelCase as Google's JSON."""
+        """Sets the function that gives a machine's metadata tree, ``{"instance": …, "project": …}``."""
 
     def metadata_changed(self, machine: str) -> None:
         """Wakes `wait_for_change` requests of the machine."""
@@ -209,10 +220,10 @@ class Substrate(Protocol):
         """Removes a network that has no machines."""
 
     async def start(self, machine: Machine) -> None:
-        """Starts the machine: waits `boot_delay`, then boots; returns once the guest's pid 1 runs. A stopped machine keeps its disk."""
+        """Waits `boot_delay`, boots, and returns once the guest's pid 1 runs. A stopped machine kept its disk."""
 
     async def stop(self, machine: str, *, timeout: float) -> None:
-        """Orderly power-off (shutdown script runs), hard after `timeout` seconds. The disk stays. Tells no STOPPED event."""
+        """Orderly power-off with the shutdown script, hard after `timeout` seconds; keeps the disk, tells no event."""
 
     async def delete(self, machine: str) -> None:
         """Power off at once if running, and forget NICs and disk."""
@@ -250,7 +261,7 @@ class NoMachines:
     """The substrate of a lab without guests: accepts everything, runs nothing, answers no probe."""
 
     def listen(self, on_event: Callable[[str, int, MachineEvent], None]) -> None:
-        self._on_event = on_event
+        pass
 
     def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
         pass
