@@ -1,0 +1,42 @@
+# Everything a person does with a clone. `make` alone prints this list.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint format pulumi requirements clean
+
+PYTHON ?= python3
+REPORT ?= out/demo
+demo_options = --report $(REPORT) $(if $(ZONES),--zones $(ZONES)) $(if $(PORT),--port $(PORT)) \
+	$(if $(REPEAT),--repeat $(REPEAT)) $(if $(BOOT_DELAY),--boot-delay $(BOOT_DELAY)) $(if $(ENGINE),--engine $(ENGINE))
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install what demo and test need (they call it themselves)
+	@PYTHON=$(PYTHON) tools/setup.sh
+
+demo: setup ## Fleet in the lab, a router killed under traffic, the pause as a table and a plot (ZONES= REPEAT= BOOT_DELAY= PORT= ENGINE= REPORT=)
+	@exec .venv/bin/multinic lab demo $(demo_options)
+
+test: setup ## All tests but the slow ones
+	@exec .venv/bin/python -m pytest -m "not slow"
+
+test-all: setup ## All tests
+	@exec .venv/bin/python -m pytest
+
+lint: setup ## ruff, mypy --strict, shellcheck, systemd-analyze verify
+	@tools/lint.sh
+
+format: setup ## Let ruff format the Python files
+	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+pulumi: setup ## Build the Pulumi CLI into a user cache, where none is on PATH (about 8 minutes on two cores)
+	@exec .venv/bin/python -m multinic.lab.pulumi.cli build
+
+requirements: setup ## Compile requirements.txt anew from pyproject.toml
+	@.venv/bin/pip-compile --quiet --upgrade --all-extras --no-header --strip-extras --no-emit-index-url \
+		--no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml
+
+clean: ## Remove .venv, build results, reports, and whatever a killed lab left
+	@if [ -x .venv/bin/multinic ]; then .venv/bin/multinic lab clean; fi
+	@rm -rf .venv out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

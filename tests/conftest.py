@@ -1,0 +1,69 @@
+"""What every test shares: tests that this machine cannot run are named at the end, and are failures under CI=true."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+NOT_RUN: dict[str, str] = {}
+
+
+def _has_root() -> str | None:
+    if os.geteuid() != 0:
+        return "needs root"
+    made = subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, check=False)
+    return None if made.returncode == 0 else "needs network and mount namespaces"
+
+
+def _has_guests() -> str | None:
+    reason = _has_root()
+    if reason:
+        return reason
+    missing = [name for name in ("systemd-nspawn", "mmdebstrap", "nft", "ip") if not shutil.which(name)]
+    return f"needs {', '.join(missing)} (`make setup` installs them on Debian)" if missing else None
+
+
+def _has_engine() -> str | None:
+    from multinic.lab.pulumi import cli
+
+    return None if cli.find() else "needs a Pulumi CLI: `make pulumi` builds one"
+
+
+@cache
+def why_not(marker: str) -> str | None:
+    """Why tests with this marker cannot run here; None if they can."""
+    return {"root": _has_root, "guests": _has_guests, "engine": _has_engine}[marker]()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in ("root", "guests", "engine"):
+        if item.get_closest_marker(marker) is None:
+            continue
+        reason = why_not(marker)
+        if reason is None:
+            continue
+        NOT_RUN[item.nodeid] = reason
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"not run under CI=true: {reason}", pytrace=False)
+        pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was not run, which is a failure under CI=true: {report.longrepr}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if NOT_RUN:
+        terminalreporter.section("tests that were not run here")
+        for name, reason in sorted(NOT_RUN.items()):
+            terminalreporter.line(f"{name}: {reason}")
