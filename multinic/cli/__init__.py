@@ -1,0 +1,34 @@
+"""The `multinic` command: thin, over operate, measure and the lab."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from multinic.cli import lab
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    help="Linux VMs as a dependable IP router between VPC networks on Google Cloud.",
+)
+app.add_typer(lab.app, name="lab")
+
+
+@app.callback()
+def _root() -> None:
+    """Keeps `multinic lab` a group of commands."""
+
+
+def main() -> None:
+    """Runs the command line; what a user can mend is told in one sentence, without a traceback."""
+    from multinic.lab.client import LabError
+
+    try:
+        app()
+    except LabError as error:
+        sys.exit(f"multinic: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

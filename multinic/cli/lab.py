@@ -1,0 +1,100 @@
+"""`multinic lab`: Google Cloud for routers on this machine."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from multinic.lab.client import DEFAULT_PORT, Lab, running
+
+app = typer.Typer(no_args_is_help=True, help="Google Cloud for routers on this machine.")
+
+STATE = Path("~/.local/state/multinic/lab").expanduser()
+Folder = Annotated[Path, typer.Option(help="The lab's folder: objects, disks of guests, token, control socket.")]
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the front door on 127.0.0.1.")]
+BootDelay = Annotated[float, typer.Option(min=0, help="Seconds added to each boot; guests boot faster here than VMs.")]
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _raise_interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+@app.command()
+def demo(
+    report: Annotated[Path, typer.Option(help="Where report.json, report.md and the plot go.")] = Path("out/demo"),
+    zones: Annotated[int | None, typer.Option(help="Use the first N zones of Pulumi.dev.yaml.")] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Kills per column; the table shows medians.")] = 1,
+    boot_delay: BootDelay = 20.0,
+    port: Port = DEFAULT_PORT,
+    engine: Annotated[str, typer.Option(help="auto, pulumi (the real engine) or in-process.")] = "auto",
+) -> None:
+    """Bring the dev stack's fleet up, kill a router under traffic, and show how long connections paused."""
+    from multinic.lab.scenarios.demo import Options, demonstrate
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _raise_interrupt)
+    demonstrate(
+        Options(
+            folder=STATE / f"demo-{port}",
+            report=report,
+            zones=zones,
+            repeat=repeat,
+            boot_delay=boot_delay,
+            port=port,
+            engine=engine,
+        ),
+        _say,
+    )
+
+
+@app.command()
+def up(
+    folder: Folder = STATE / "default",
+    port: Port = DEFAULT_PORT,
+    boot_delay: BootDelay = 0.0,
+    guests: Annotated[bool, typer.Option(help="Without guests no root is needed and nothing runs.")] = True,
+) -> None:
+    """Run a lab until Ctrl-C; its objects stay in the folder."""
+    with running(folder, port=port, boot_delay=boot_delay, guests=guests, ephemeral=False) as lab:
+        _say(f'The lab answers at {lab.endpoint}. In another shell: eval "$(multinic lab env)"; Ctrl-C ends it.')
+        signal.pause()
+
+
+@app.command()
+def env(folder: Folder = STATE / "default") -> None:
+    """Print what a shell needs for plain `pulumi` on the lab: eval "$(multinic lab env)"."""
+    from multinic.lab.pulumi.environment import environment
+
+    lab = Lab.of(folder)
+    for name, value in environment(lab.endpoint, lab.token, lab.folder).items():
+        _say(f"export {name}={shlex.quote(value)}")
+
+
+@app.command(name="exec")
+def execute(
+    machine: Annotated[str, typer.Argument(help="VM name.")],
+    command: Annotated[list[str], typer.Argument(help="Program and arguments, after --.")],
+    folder: Folder = STATE / "default",
+) -> None:
+    """Run a program in a guest: multinic lab exec VM -- ip rule."""
+    from multinic.lab.guests.exec import exec_in_guest
+
+    sys.exit(exec_in_guest(folder, machine, command))
+
+
+@app.command()
+def clean(folder: Annotated[Path, typer.Option(help="Folder that holds the labs' folders.")] = STATE) -> None:
+    """Clear whatever killed labs left: processes, namespaces, mounts, control groups, files."""
+    from multinic.lab.remains import clean as clean_remains
+
+    for line in clean_remains(folder):
+        _say(line)

@@ -1,0 +1,160 @@
+"""A running lab as its users see it: the REST front door, and how to start and stop one."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+DEFAULT_PORT = 8470
+PROJECT = "lab"
+
+
+class LabError(RuntimeError):
+    """Something is wrong with the lab or this machine; the text is a sentence and a cure."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where a lab answers.
+
+    Attributes:
+        endpoint: ``http://127.0.0.1:PORT``.
+        token: What its front door wants as bearer token.
+        folder: Holds objects, disks of the guests, log and control socket.
+    """
+
+    endpoint: str
+    token: str
+    folder: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> Lab:
+        """The lab that runs in this folder.
+
+        Raises:
+            LabError: No lab runs there.
+        """
+        try:
+            described = json.loads((folder / "lab.json").read_text())
+        except FileNotFoundError:
+            raise LabError(f"no lab runs in {folder}; `multinic lab up` starts one") from None
+        return cls(described["endpoint"], described["token"], folder)
+
+    def request(self, method: str, path: str, body: Any = None, *, timeout: float = 60) -> Any:
+        """Sends one request to the front door and returns its JSON.
+
+        Raises:
+            LabError: With the message of the lab's answer, or when it does not answer.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.endpoint}{path}", data=data, method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            text = error.read().decode(errors="replace")
+            with suppress(ValueError, KeyError, TypeError):
+                text = json.loads(text)["error"]["message"]
+            raise LabError(f"{method} {path}: {text}") from None
+        except OSError as error:
+            raise LabError(f"the lab at {self.endpoint} does not answer ({error})") from None
+
+    def compute(self, method: str, path: str, body: Any = None) -> Any:
+        """Like `request`, below ``/compute/v1/projects/PROJECT/``."""
+        return self.request(method, f"/compute/v1/projects/{PROJECT}/{path}", body)
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """The whole list at a compute path."""
+        return cast(list[dict[str, Any]], self.compute("GET", path).get("items", []))
+
+    def events(self, after: int = 0) -> list[dict[str, Any]]:
+        """What happened in the lab since event number `after`."""
+        return cast(list[dict[str, Any]], self.request("GET", f"/lab/v1/events?after={after}")["events"])
+
+    def act(self, machine: str, action: str) -> None:
+        """Does something physical to a machine: ``panic``, ``cutPower``, ``freeze`` or ``thaw``."""
+        self.request("POST", f"/lab/v1/machines/{machine}:{action}")
+
+
+def require_free_port(port: int) -> None:
+    """Raises `LabError` if the front door's port is taken, before anything is started."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise LabError(
+                f"port {port} on 127.0.0.1 is in use (`ss -ltnp 'sport = :{port}'` shows by whom); "
+                "choose another one: make demo PORT=8471, or --port 8471"
+            ) from None
+
+
+@contextmanager
+def running(
+    folder: Path,
+    *,
+    port: int = DEFAULT_PORT,
+    boot_delay: float = 0.0,
+    guests: bool = True,
+    ephemeral: bool = True,
+) -> Iterator[Lab]:
+    """Runs a lab for as long as the block lasts; whatever ends this process ends the lab too.
+
+    Args:
+        folder: The lab's folder; with `ephemeral` it is removed at the end.
+        port: Of the front door on 127.0.0.1.
+        boot_delay: Seconds added to each boot of a guest.
+        guests: False runs the control plane only; root is then not needed.
+        ephemeral: Remove the folder at the end.
+
+    Raises:
+        LabError: The port is taken, or the lab did not come up; with the end of its log.
+    """
+    require_free_port(port)
+    folder.mkdir(parents=True, exist_ok=True)
+    daemon = [sys.executable, "-m", "multinic.lab.daemon", "--folder", str(folder), "--port", str(port)]
+    daemon += ["--boot-delay", str(boot_delay), *([] if guests else ["--no-guests"])]
+    command = daemon
+    if guests:
+        supervisor = [sys.executable, "-m", "multinic.lab.supervisor", "--folder", str(folder)]
+        command = [*supervisor, *(["--ephemeral"] if ephemeral else []), "--", *daemon]
+    log_path = folder.parent / f"{folder.name}.log" if ephemeral else folder / "lab.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
+    try:
+        _wait_until_ready(process, folder, log_path)
+        yield Lab.of(folder)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if ephemeral:
+            log_path.unlink(missing_ok=True)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], folder: Path, log_path: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if (folder / "lab.json").exists():
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    said = log_path.read_text(errors="replace").strip().splitlines()
+    raise LabError(f"the lab did not come up: {os.linesep.join(said[-8:]) or 'it said nothing'}")

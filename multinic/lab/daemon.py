@@ -1,0 +1,109 @@
+"""The lab's one long-running process: the front door, the cloud behind it, and the machines below."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from multinic.lab.api import create_app
+from multinic.lab.client import PROJECT, LabError, require_free_port
+from multinic.lab.cloud import Cloud
+from multinic.lab.substrate import NoMachines, Substrate, SubstrateError
+
+
+def _token(folder: Path) -> str:
+    """The front door's token: made once a folder, readable by its owner only."""
+    path = folder / "token"
+    if not path.exists():
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123 - for the mode
+            file.write(secrets.token_urlsafe(24))
+    return path.read_text()
+
+
+async def _end_of_parent() -> None:
+    """Returns when standard input ends: whoever started the lab is gone."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    while await reader.read(4096):
+        pass
+
+
+async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, strict: bool) -> None:
+    """Runs the lab until SIGINT, SIGTERM, or the end of standard input.
+
+    Args:
+        folder: Objects, disks of guests, token, and `lab.json`, which is there while the front door answers.
+        port: Of the front door, on 127.0.0.1 only.
+        boot_delay: Seconds added to each boot of a guest.
+        guests: False runs no guests and needs no root.
+        strict: Refuse unknown fields in requests, where Google ignores them.
+    """
+    require_free_port(port)
+    door = socket.create_server(("127.0.0.1", port))
+    substrate: Substrate = NoMachines()
+    if guests:
+        from multinic.lab.guests.linux import LinuxSubstrate
+
+        substrate = await LinuxSubstrate.create(folder)
+    cloud = Cloud(folder, substrate, project=PROJECT, boot_delay=boot_delay, strict=strict)
+    token = _token(folder)
+    server = uvicorn.Server(uvicorn.Config(create_app(cloud, token), log_level="warning", lifespan="off"))
+    server.install_signal_handlers = lambda: None  # type: ignore[method-assign] # ours end the machines as well
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    described = folder / "lab.json"
+    try:
+        await cloud.start()
+        serving = asyncio.create_task(server.serve(sockets=[door]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        described.write_text(json.dumps({"endpoint": f"http://127.0.0.1:{port}", "token": token, "pid": os.getpid()}))
+        described.chmod(0o600)
+        ends = [asyncio.create_task(stop.wait()), asyncio.create_task(_end_of_parent()), serving]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        described.unlink(missing_ok=True)
+        server.should_exit = True
+        await cloud.close()
+        with contextlib.suppress(SubstrateError):
+            await substrate.close()
+
+
+def main() -> None:
+    """Entry point of ``python -m multinic.lab.daemon``."""
+    parser = argparse.ArgumentParser(prog="multinic.lab.daemon", description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--boot-delay", type=float, default=0.0)
+    parser.add_argument("--no-guests", action="store_true")
+    parser.add_argument("--strict", action="store_true")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    try:
+        asyncio.run(
+            serve(
+                given.folder,
+                given.port,
+                boot_delay=given.boot_delay,
+                guests=not given.no_guests,
+                strict=given.strict,
+            )
+        )
+    except (LabError, SubstrateError) as error:
+        sys.exit(f"lab: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The fleet as the load balancers see it, read through the front door only."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from multinic.lab.client import Lab, LabError
+from multinic.lab.scenarios.traffic import Guest
+
+
+@dataclass(frozen=True)
+class RouterState:
+    """A router VM and whether each network's load balancer sends it traffic.
+
+    Attributes:
+        name: VM name.
+        key: ``projects/P/zones/Z/instances/NAME``.
+        health: Health state by backend service, as ``getHealth`` says it.
+    """
+
+    name: str
+    key: str
+    health: dict[str, str]
+
+    @property
+    def serving(self) -> bool:
+        """Healthy for every backend service that has it."""
+        return bool(self.health) and all(state == "HEALTHY" for state in self.health.values())
+
+
+def _key(link: str) -> str:
+    return "projects/" + link.partition("/projects/")[2]
+
+
+def routers(lab: Lab, region: str) -> list[RouterState]:
+    """The members of all groups behind the region's backend services, by name."""
+    found: dict[str, dict[str, str]] = {}
+    for service in lab.items(f"regions/{region}/backendServices"):
+        for backend in service.get("backends", []):
+            path = f"regions/{region}/backendServices/{service['name']}/getHealth"
+            answer = lab.compute("POST", path, {"group": backend["group"]})
+            for status in answer.get("healthStatus", []):
+                states = found.setdefault(_key(status["instance"]), {})
+                states[service["name"]] = status.get("healthState", "UNKNOWN")
+    return [RouterState(key.rpartition("/")[2], key, health) for key, health in sorted(found.items())]
+
+
+def wanted_size(lab: Lab, region: str) -> int:
+    """How many routers the groups of the region want; 0 while an autoscaler has not said yet."""
+    zones = [zone["name"] for zone in lab.items("zones") if zone["name"].startswith(f"{region}-")]
+    groups = [group for zone in zones for group in lab.items(f"zones/{zone}/instanceGroupManagers")]
+    if any(not group.get("targetSize") for group in groups):
+        return 0
+    return sum(group["targetSize"] for group in groups)
+
+
+def wait_until_serving(lab: Lab, region: str, *, timeout: float) -> list[RouterState]:
+    """Waits until every router that the groups want is healthy everywhere.
+
+    Raises:
+        LabError: Not in time; names the state of each router.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        fleet = routers(lab, region)
+        wanted = wanted_size(lab, region)
+        if wanted and len(fleet) == wanted and all(router.serving for router in fleet):
+            return fleet
+        if time.monotonic() >= deadline:
+            states = "; ".join(f"{router.name}: {router.health}" for router in fleet) or "there is none"
+            raise LabError(f"{wanted} routers should serve after {timeout:.0f} s, but: {states}")
+        time.sleep(0.2)
+
+
+def bytes_in(lab: Lab, router: RouterState) -> list[int]:
+    """Bytes received so far on each NIC of a router, in order, as its own kernel counts them."""
+    from multinic.lab.guests.exec import run_in_guest
+
+    text = run_in_guest(lab.folder, router.name, ["cat", "/proc/net/dev"])
+    rows = [line.split(":") for line in text.splitlines() if ":" in line]
+    return [int(numbers.split()[0]) for name, numbers in sorted(rows) if name.strip() != "lo"]
+
+
+def carrier(lab: Lab, fleet: list[RouterState], nic: int) -> RouterState:
+    """The router that receives most bytes on this NIC right now."""
+    before = {router.key: bytes_in(lab, router)[nic] for router in fleet}
+    time.sleep(0.3)
+    return max(fleet, key=lambda router: bytes_in(lab, router)[nic] - before[router.key])
+
+
+def guest(outputs: dict[str, object], role: str) -> Guest:
+    """The first client or server that the program exports (`clients`, `servers`: name → address)."""
+    machines = outputs[role]
+    assert isinstance(machines, dict)
+    name, address = next(iter(sorted(machines.items())))
+    return Guest(name, address)

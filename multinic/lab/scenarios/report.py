@@ -1,0 +1,114 @@
+"""What the runs of a scenario came to: `report.json`, a Markdown table, and the same table for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+
+from multinic.lab.scenarios.traffic import Sample
+
+LADDER_SECONDS = (0.2, 0.6, 1.4, 3.1, 6.5, 13.2, 26.5, 53.7)
+"""A silent path is noticed at the next retransmission: 0.2 s, doubling, plus about 5 % (Linux; RFC 6298)."""
+
+PUBLISHED_SECONDS = 45
+"""The pause that reference 1 published for a kernel panic, on Google Cloud."""
+
+
+@dataclass
+class Run:
+    """One kill of one fleet. All times in seconds; moments are relative to the kill.
+
+    Attributes:
+        settings: ``ours`` or ``reference``.
+        engine: What ran the Pulumi program.
+        boot_delay_s: Added to each boot, since guests boot faster here than VMs of a cloud.
+        up_s: From the program's start until all routers served.
+        longest_gap_s: The longer of the two streams' gaps.
+        gaps_s: Longest gap by stream.
+        lost_streams: Streams that broke.
+        failed_connections: New connections that got no answer in a minute.
+        slow_connections: New connections that took longer than half a second.
+        new_connections: How many were tried.
+        detect_s: Until each load balancer had stopped sending new connections to the router.
+        heal_s: Until the router's VM ran again, rebooted or recreated; `healed_by` says which.
+        ready_s: Until the whole fleet served again.
+        samples: Per stream what came when; for the plot only.
+    """
+
+    settings: str
+    engine: str
+    boot_delay_s: float
+    up_s: float
+    longest_gap_s: float
+    gaps_s: dict[str, float]
+    lost_streams: int
+    failed_connections: int
+    slow_connections: int
+    new_connections: int
+    detect_s: float
+    heal_s: float
+    healed_by: str
+    ready_s: float
+    samples: dict[str, list[Sample]] = field(default_factory=dict, repr=False)
+
+
+ROWS: tuple[tuple[str, Callable[[Run], float], str], ...] = (
+    ("longest gap of a stream", lambda run: run.longest_gap_s, "{:.1f} s"),
+    ("streams lost", lambda run: run.lost_streams, "{:.0f}"),
+    ("new connections failed", lambda run: run.failed_connections, "{:.0f}"),
+    ("new connections slower than 0.5 s", lambda run: run.slow_connections, "{:.0f}"),
+    ("time to detect", lambda run: run.detect_s, "{:.1f} s"),
+    ("time until the router runs again", lambda run: run.heal_s, "{:.1f} s"),
+    ("time until the fleet is whole", lambda run: run.ready_s, "{:.1f} s"),
+)
+
+
+def table(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """Header and rows: a column of medians for each kind of settings, and what reference 1 published."""
+    kinds = [kind for kind in ("ours", "reference") if any(run.settings == kind for run in runs)]
+    header = ["after a router's kernel panic"]
+    for kind in kinds:
+        count = sum(run.settings == kind for run in runs)
+        title = {"ours": "multinic", "reference": "reference 1's settings"}[kind]
+        header.append(f"{title} (median of {count})" if count > 1 else title)
+    rows = [(*header, "published by reference 1")]
+    for title, value, form in ROWS:
+        cells = [form.format(median(value(run) for run in runs if run.settings == kind)) for kind in kinds]
+        published = f"about {PUBLISHED_SECONDS} s" if title == ROWS[0][0] else ""
+        rows.append((title, *cells, published))
+    return rows
+
+
+def notes(runs: Sequence[Run]) -> list[str]:
+    """What a reader must know to read the table."""
+    run = runs[0]
+    ladder = ", ".join(f"{step:g}" for step in LADDER_SECONDS)
+    lines = [
+        f"Pulumi program run by: {run.engine}. Boot delay {run.boot_delay_s:g} s, added since guests boot faster here "
+        "than VMs of a cloud.",
+        f"A TCP sender notices that its path works again at its next retransmission, so a gap ends on a step of this "
+        f"ladder: {ladder} s.",
+    ]
+    kinds = {kind: [r.longest_gap_s for r in runs if r.settings == kind] for kind in ("ours", "reference")}
+    if kinds["ours"] and kinds["reference"]:
+        ratio = median(kinds["reference"]) / median(kinds["ours"])
+        lines.append(f"The longest gap is {ratio:.1f} times shorter than with reference 1's settings.")
+    return lines
+
+
+def markdown(runs: Sequence[Run]) -> str:
+    """The table and its notes as Markdown."""
+    head, *body = table(runs)
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in body)]
+    return "\n".join([*lines, "", *notes(runs)]) + "\n"
+
+
+def write(runs: Sequence[Run], folder: Path) -> None:
+    """Writes `report.json` and `report.md`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = [{key: value for key, value in asdict(run).items() if key != "samples"} for run in runs]
+    (folder / "report.json").write_text(json.dumps({"runs": plain}, indent=2) + "\n")
+    (folder / "report.md").write_text(markdown(runs))
