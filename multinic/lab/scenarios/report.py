@@ -106,6 +106,14 @@ def markdown(runs: Sequence[Run]) -> str:
     return "\n".join([*lines, "", *notes(runs)]) + "\n"
 
 
+def as_text(runs: Sequence[Run]) -> list[str]:
+    """The table and its notes as lines for a terminal."""
+    rows = table(runs)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "─" * len(lines[0]), *lines[1:], "", *notes(runs)]
+
+
 def write(runs: Sequence[Run], folder: Path) -> None:
     """Writes `report.json` and `report.md`."""
     folder.mkdir(parents=True, exist_ok=True)
