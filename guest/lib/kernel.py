@@ -1,0 +1,244 @@
+"""The kernel's present state by `ip -json`, in one process, and changes to it, in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from typing import Any, Iterable, Mapping, NamedTuple
+
+import paths
+from wanted import DEFAULT, LOCAL, MAIN, Lookup, Route, Rule
+
+TIMEOUT = 10.0
+"""Seconds for any one program; they take milliseconds."""
+
+VIRTUAL = frozenset(("bond", "bridge", "ipvlan", "macvlan", "macvtap", "team", "vlan", "vrf", "vxlan"))
+"""Kinds of links that can carry the MAC of the NIC below them."""
+
+KINDS = {
+    "1": "unicast",
+    "2": "local",
+    "3": "broadcast",
+    "5": "multicast",
+    "6": "blackhole",
+    "7": "unreachable",
+    "8": "prohibit",
+}
+TABLES = {"main": MAIN, "local": LOCAL, "default": DEFAULT}
+DROP_ACTIONS = ("6", "blackhole")
+
+
+class Failed(Exception):
+    """A program that we need could not do its work."""
+
+
+class LinkState(NamedTuple):
+    """A network interface as it is."""
+
+    device: str
+    index: int
+    macs: tuple[str, ...]
+    kind: str
+    up: bool
+    carrier: bool
+    mtu: int
+    addresses: frozenset[str]
+
+
+class Observed(NamedTuple):
+    """What the kernel holds: routes and rules with the origin mark (`protocol`) of who made them."""
+
+    links: Mapping[str, LinkState]
+    routes: tuple[tuple[Route, int], ...]
+    rules: tuple[tuple[Rule, int], ...]
+    lookups: Mapping[tuple[str, str, str], str]
+    sysctls: Mapping[str, str | None]
+    nft: str | None
+
+
+def run(arguments: list[str], text: str = "") -> tuple[int, str, str]:
+    """Runs a program with `text` on its standard input; returns code, output and errors."""
+    try:
+        done = subprocess.run(arguments, input=text, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Failed(f"{arguments[0]}: {error}") from error
+    return done.returncode, done.stdout, done.stderr
+
+
+def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True) -> Observed:
+    """Reads everything that the wanted state speaks about.
+
+    Args:
+        lookups: Routing decisions to ask for; one that the kernel refuses is missing from the answer.
+        sysctls: Paths below /proc/sys.
+        nft: Also read our table of the packet filter.
+    """
+    lines = ["link show", "addr show", "route show table all", "rule show"]
+    for lookup in lookups:
+        lines.append(
+            f"route get {lookup.destination} from {lookup.source}" + (f" iif {lookup.iif}" if lookup.iif else "")
+        )
+    # -N: numbers, since names of tables and protocols are anybody's. -force: a refused lookup must not end the batch.
+    _, output, errors = run(["ip", "-4", "-N", "-d", "-json", "-force", "-batch", "-"], "\n".join(lines) + "\n")
+    answers = [json.loads(line) for line in output.splitlines() if line.startswith("[")]
+    if len(answers) < 4:
+        raise Failed(f"ip: {errors.strip() or 'no answer'}")
+    links, addresses, routes, rules = answers[:4]
+    return Observed(
+        links=_links(links, addresses),
+        routes=tuple((_route(raw), _int(raw.get("protocol"))) for raw in routes if raw),
+        rules=tuple((_rule(raw), _int(raw.get("protocol"))) for raw in rules if raw),
+        lookups=dict(_lookup(answer[0]) for answer in answers[4:] if answer),
+        sysctls={path: sysctl(path) for path in sysctls},
+        nft=nft_listing() if nft else None,
+    )
+
+
+def _links(links: list[Any], addresses: list[Any]) -> dict[str, LinkState]:
+    held: dict[str, frozenset[str]] = {
+        raw["ifname"]: frozenset(
+            info["local"] for info in raw.get("addr_info", ()) if info.get("family") == "inet" and "local" in info
+        )
+        for raw in addresses
+        if raw
+    }
+    found = {}
+    for raw in links:
+        if not raw:
+            continue
+        flags = raw.get("flags", ())
+        found[raw["ifname"]] = LinkState(
+            device=raw["ifname"],
+            index=raw.get("ifindex", 0),
+            macs=tuple(str(raw[key]).lower() for key in ("address", "permaddr") if raw.get(key)),
+            kind=(raw.get("linkinfo") or {}).get("info_kind", ""),
+            up="UP" in flags,
+            carrier="LOWER_UP" in flags,
+            mtu=raw.get("mtu", 0),
+            addresses=held.get(raw["ifname"], frozenset()),
+        )
+    return found
+
+
+def _int(value: Any) -> int:
+    return int(value) if str(value or "").isdigit() else 0
+
+
+def _table(raw: Any) -> int:
+    name = str(raw.get("table", MAIN))
+    return int(name) if name.isdigit() else TABLES.get(name, 0)
+
+
+def _route(raw: Any) -> Route:
+    kind = str(raw.get("type", "1"))
+    return Route(
+        table=_table(raw),
+        destination=raw.get("dst", ""),
+        device=raw.get("dev", "") if KINDS.get(kind, kind) != "blackhole" else "",
+        via=raw.get("gateway", ""),
+        kind=KINDS.get(kind, kind),
+        source=raw.get("prefsrc", ""),
+    )
+
+
+def _rule(raw: Any) -> Rule:
+    """A rule that asks for more than source, destination and incoming NIC (mark, ports …) gets a priority of its own kind: it never equals one of ours."""
+    known = {"priority", "src", "srclen", "dst", "dstlen", "iif", "iif_detached", "table", "action", "protocol"}
+    foreign = set(raw) - known
+    drop = str(raw.get("action", "")) in DROP_ACTIONS
+    action = "" if "action" not in raw or drop else str(raw["action"])
+    return Rule(
+        priority=raw.get("priority", 0),
+        source=_selector(raw, "src")
+        + ("".join(sorted(f" {key} {raw[key]}" for key in foreign)) if foreign else "")
+        + action,
+        destination=_selector(raw, "dst"),
+        iif=raw.get("iif", "") + (" [detached]" if "iif_detached" in raw else ""),
+        table=0 if drop else _table(raw),
+    )
+
+
+def _selector(raw: Any, key: str) -> str:
+    return f"{raw[key]}/{raw[key + 'len']}" if key + "len" in raw else str(raw.get(key, "all"))
+
+
+def _lookup(raw: Any) -> tuple[tuple[str, str, str], str]:
+    local = KINDS.get(str(raw.get("type", "1")), str(raw.get("type"))) == "local"
+    return (raw.get("dst", ""), raw.get("from", ""), raw.get("iif", "")), "local" if local else raw.get("dev", "")
+
+
+def devices(macs: Mapping[int, str], links: Mapping[str, LinkState]) -> dict[int, str]:
+    """Present interface names of NICs. Links that merely borrow a NIC's MAC (VLANs, bridges …) are passed over."""
+    found = {}
+    for index, mac in macs.items():
+        fits = [link for link in links.values() if mac in link.macs and link.kind not in VIRTUAL]
+        if fits:
+            found[index] = min(fits, key=lambda link: link.index).device
+    return found
+
+
+def apply(commands: list[str]) -> list[str]:
+    """Runs `ip` commands in one process, all of them, also after a failure. Returns what failed, one text each."""
+    if not commands:
+        return []
+    _, _, errors = run(["ip", "-4", "-force", "-batch", "-"], "\n".join(commands) + "\n")
+    failed = []
+    message = ""
+    for line in errors.splitlines():
+        if line.startswith("Command failed -:"):
+            number = line.rpartition(":")[2].strip()
+            command = commands[int(number) - 1] if number.isdigit() and 0 < int(number) <= len(commands) else line
+            failed.append(f"ip {command}: {message or 'failed'}")
+            message = ""
+        else:
+            message = line.strip()
+    return failed
+
+
+def sysctl(path: str, value: str | None = None) -> str | None:
+    """Reads a sysctl, or writes it first. None when there is no such sysctl."""
+    full = os.path.join(paths.SYSCTL, path)
+    try:
+        if value is not None:
+            with open(full, "w", encoding="ascii") as file:
+                file.write(value)
+        with open(full, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
+def nft_program() -> str | None:
+    """The packet filter's program, which some images lack."""
+    return shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
+
+
+def nft_listing() -> str | None:
+    """Our table as nft prints it, without counters; empty when there is none; None without nft."""
+    program = nft_program()
+    if program is None:
+        return None
+    code, output, _ = run([program, "-s", "list", "table", "ip", "multinic"])
+    return output if code == 0 else ""
+
+
+def nft_load(table: str) -> str | None:
+    """Replaces our table in one transaction. Returns what went wrong."""
+    program = nft_program()
+    if program is None:
+        return None
+    # Declared first, since deleting what is not there would fail the transaction.
+    code, _, errors = run([program, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")
+    return None if code == 0 else f"nft: {errors.strip()}"
+
+
+def same_nic_drops() -> int:
+    """Packets dropped because they would have left by the NIC that they came in by."""
+    program = nft_program()
+    if program is None:
+        return 0
+    code, output, _ = run([program, "list", "counter", "ip", "multinic", "same_nic"])
+    words = output.split()
+    return int(words[words.index("packets") + 1]) if code == 0 and "packets" in words else 0

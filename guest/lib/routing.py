@@ -1,0 +1,121 @@
+"""The subcommands of `policy-routing`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+
+import events
+import kernel
+import metadata
+import paths
+import verdict
+from model import Invalid, Router, parse
+from reconcile import Lock, Outcome, reconcile, remove
+from watch import Watcher
+
+START_WAIT = 20.0
+"""Seconds that `start` waits for metadata and late NICs; the watcher goes on after it."""
+
+FRESH = 10.0
+"""Seconds during which the answer that the start-up script has fetched saves `start` a request."""
+
+
+def main() -> int:
+    """Runs one subcommand; the code is 0 when the router forwards as wanted."""
+    parser = argparse.ArgumentParser(
+        prog="policy-routing", description="Policy routing of a multinic router, computed from its metadata."
+    )
+    parser.add_argument(
+        "command", choices=("start", "stop", "verify", "watch"), help="bring up once, take away, look only, keep up"
+    )
+    command = parser.parse_args().command
+    if os.geteuid() != 0:
+        print("policy-routing: needs root", file=sys.stderr)
+        return 2
+    try:
+        if command == "watch":
+            return Watcher().run()
+        return {"start": start, "stop": stop, "verify": verify}[command]()
+    except (kernel.Failed, OSError) as error:
+        print(f"policy-routing: {error}", file=sys.stderr)
+        return 1
+
+
+def router_now(max_age: float) -> Router:
+    """The router by the newest metadata."""
+    kept = metadata.saved(max_age)
+    if kept is None:
+        kept = metadata.tree()
+        metadata.save(*kept)
+    return parse(kept[1])
+
+
+def start() -> int:
+    """Brings everything up, waits for what is late, and leaves the first verdict."""
+    began = time.monotonic()
+    if os.path.exists(paths.STOPPED):
+        os.unlink(paths.STOPPED)
+    router: Router | None = None
+    while True:
+        outcome: Outcome | None = None
+        problems: list[tuple[str, str]] = []
+        try:
+            router = router_now(FRESH)
+            with Lock():
+                outcome = reconcile(router)
+        except metadata.Unavailable as error:
+            problems.append(("metadata-unavailable", str(error)))
+        except Invalid as error:
+            problems.append(("metadata-invalid", str(error)))
+        except kernel.Failed as error:
+            problems.append(("program-failed", str(error)))
+        result = verdict.judge(verdict.load(), router, outcome, problems)
+        verdict.store(result)
+        if result["ok"]:
+            events.emit(
+                "routing-up", seconds=round(time.monotonic() - began, 3), changes=len(outcome.found) if outcome else 0
+            )
+            return 0
+        if time.monotonic() - began > START_WAIT:
+            events.emit("routing-not-up", "ERROR", reasons=result["reasons"][:20])
+            return 1
+        time.sleep(0.25)
+
+
+def stop() -> int:
+    """Closes the traffic port by the verdict, then takes our rules, routes and filter away."""
+    os.makedirs(paths.RUN, exist_ok=True)
+    with open(paths.STOPPED, "w", encoding="ascii"):
+        pass
+    verdict.store(verdict.stopped())
+    with Lock():
+        errors = remove()
+    for error in errors:
+        print(error, file=sys.stderr)
+    return 1 if errors else 0
+
+
+def verify() -> int:
+    """Looks, changes nothing, and prints what is not as wanted."""
+    try:
+        outcome = reconcile(router_now(max_age=0.0), change=False)
+    except (metadata.Unavailable, Invalid) as error:
+        print(json.dumps({"ok": False, "reasons": [{"name": "metadata", "detail": str(error)}]}))
+        return 1
+    reasons = [{"name": difference.reason, "detail": difference.detail} for difference in outcome.left]
+    print(
+        json.dumps(
+            {
+                "ok": not reasons,
+                "reasons": reasons,
+                "warnings": outcome.warnings,
+                "same_nic_drops": kernel.same_nic_drops(),
+            },
+            indent=1,
+        )
+    )
+    return 1 if reasons else 0

@@ -1,0 +1,229 @@
+"""The watcher: repairs as soon as the kernel tells of a change, looks by itself every few seconds, follows the metadata."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import socket
+import threading
+import time
+import traceback
+from typing import Any
+
+import events
+import kernel
+import metadata
+import paths
+import verdict
+from model import Invalid, Router, parse
+from notify import notify
+from reconcile import Lock, Outcome, reconcile
+
+PERIOD = 5.0
+"""Seconds between looks without any event: what sends no event (a sysctl, say) is repaired within it."""
+
+SETTLE = 0.05
+"""Seconds for a burst of events to end: one pass then repairs it as a whole."""
+
+MIN_GAP = 0.25
+"""Seconds between passes at least, so that a program that changes routes all the time costs little."""
+
+NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
+ROUTE_GROUPS = (1 << 0) | (1 << 4) | (1 << 6) | (1 << 7) | (1 << 23)
+"""Links, IPv4 addresses, routes, rules, and sysctls of interfaces: linux/rtnetlink.h, RTNLGRP_*."""
+
+NFTABLES_GROUP = 1 << 6
+"""Changes of the packet filter: linux/netfilter/nfnetlink.h, NFNLGRP_NFTABLES."""
+
+
+class Metadata(threading.Thread):
+    """Waits for changes of the metadata; each answer wakes the watcher through a pipe."""
+
+    def __init__(self) -> None:
+        super().__init__(name="metadata", daemon=True)
+        self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._lock = threading.Lock()
+        # What the last program of this boot has read: the first pass need not wait for an answer.
+        self._answer = metadata.saved(max_age=3600.0)
+        self._etag = self._answer[0] if self._answer is not None else ""
+        self.error = "not asked yet"
+
+    def run(self) -> None:
+        """Thread body: never ends, never gives up, asks less often while nobody answers."""
+        etag = self._etag or None
+        pause = 0.5
+        while True:
+            try:
+                answer = metadata.tree(etag)
+            except metadata.Unavailable as error:
+                self.error = str(error)
+                time.sleep(pause)
+                pause = min(pause * 2, 15.0)
+                continue
+            pause = 0.5
+            if answer[0] == etag:
+                continue
+            self._hand_over(answer)
+            etag = answer[0] or None
+            if etag is None:
+                time.sleep(5.0)  # A server without ETags cannot make us wait for a change.
+
+    def _hand_over(self, answer: tuple[str, Any]) -> None:
+        with self._lock:
+            self._answer = answer
+        try:
+            os.write(self._writer, b"x")
+        except BlockingIOError:
+            pass  # It is awake already.
+
+    def take(self) -> tuple[str, Any] | None:
+        """The newest answer, once."""
+        try:
+            os.read(self.reader, 4096)
+        except BlockingIOError:
+            pass
+        with self._lock:
+            answer, self._answer = self._answer, None
+        return answer
+
+
+class Watcher:
+    """State between passes."""
+
+    def __init__(self) -> None:
+        self.source = Metadata()
+        self.router: Router | None = None
+        self.problem = ("metadata-unavailable", "no answer yet")
+        self.last = verdict.load()
+        self.running = True
+
+    def run(self) -> int:
+        """Until SIGTERM."""
+        poller = select.poll()
+        sockets = [listen(NETLINK_ROUTE, ROUTE_GROUPS), listen(NETLINK_NETFILTER, NFTABLES_GROUP)]
+        for channel in sockets:
+            if channel is not None:
+                poller.register(channel, select.POLLIN)
+        wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: setattr(self, "running", False))
+        signal.set_wakeup_fd(wake_writer)
+        poller.register(wake_reader, select.POLLIN)
+        poller.register(self.source.reader, select.POLLIN)
+        self.source.start()
+        notify("READY=1")
+        following = 0.0
+        while self.running:
+            happened = poller.poll(max(0.0, following - time.monotonic()) * 1000)
+            if happened and self.running:
+                time.sleep(SETTLE)
+            for channel in sockets:
+                drain(channel)
+            self.step()
+            notify(f"WATCHDOG=1\nSTATUS={self.last.get('state', '')}")
+            following = time.monotonic() + PERIOD
+            if self.running and happened:
+                time.sleep(MIN_GAP - SETTLE)
+        return 0
+
+    def step(self) -> None:
+        """One pass: metadata, kernel, verdict."""
+        self._take_metadata()
+        if os.path.exists(paths.STOPPED):
+            self.last = verdict.stopped()
+            verdict.store(self.last)
+            return
+        outcome: Outcome | None = None
+        problems = []
+        if self.router is None:
+            problems.append(
+                self.problem if self.problem[0] != "metadata-unavailable" else (self.problem[0], self.source.error)
+            )
+        else:
+            try:
+                with Lock():
+                    # Looked at again under the lock: `stop` may have run while this pass waited for it.
+                    if os.path.exists(paths.STOPPED):
+                        return
+                    outcome = reconcile(self.router)
+            except kernel.Failed as error:
+                problems.append(("program-failed", str(error)))
+            except (
+                Exception
+            ) as error:  # A mistake of ours closes the traffic port with a reason instead of leaving an old verdict.
+                traceback.print_exc()
+                problems.append(("internal-error", repr(error)))
+        self.publish(verdict.judge(self.last, self.router, outcome, problems), outcome)
+
+    def _take_metadata(self) -> None:
+        answer = self.source.take()
+        if answer is None:
+            return
+        try:
+            router = parse(answer[1])
+        except Invalid as error:
+            # The last good description stays in force: a slip in the metadata of a whole fleet must not end its forwarding.
+            self.problem = ("metadata-invalid", str(error))
+            events.emit("metadata-invalid", "ERROR", detail=str(error), kept=self.router is not None)
+            return
+        if self.router is not None and router.drain != self.router.drain:
+            events.emit("drained" if router.drain else "undrained", "NOTICE")
+        self.router = router
+        self.problem = ("", "")
+        try:
+            metadata.save(*answer)
+        except OSError:
+            pass  # It only saves the next program a question.
+
+    def publish(self, new: dict[str, Any], outcome: Outcome | None) -> None:
+        """Stores the verdict and tells of what changed."""
+        if self.problem[0] == "metadata-invalid" and self.router is not None:
+            new["warnings"] = [*new["warnings"], f"metadata-invalid: {self.problem[1]}"]
+        verdict.store(new)
+        reasons = sorted({reason["name"] for reason in new["reasons"]})
+        before = sorted({reason["name"] for reason in self.last.get("reasons", [])})
+        if outcome is not None and outcome.found and not outcome.left:
+            events.emit(
+                "repaired",
+                "WARNING",
+                found=[f"{d.reason}: {d.detail}" for d in outcome.found[:20]],
+                repairs=new["repairs"],
+            )
+        if not new["ok"] and (reasons != before or self.last.get("ok", True)):
+            events.emit(
+                "degraded", "ERROR", reasons=reasons, details=[reason["detail"] for reason in new["reasons"][:20]]
+            )
+        if new["ok"] and self.last and not self.last.get("ok") and not (outcome and outcome.found):
+            events.emit("recovered", "NOTICE")
+        now = new["monotonic"]
+        if (
+            new["first_good"] is not None
+            and verdict.heal(new, now)
+            and not (self.last.get("first_good") and verdict.heal(self.last, now))
+        ):
+            events.emit("healing-wanted", "CRITICAL", reasons=reasons)
+        self.last = new
+
+
+def listen(family: int, groups: int) -> socket.socket | None:
+    """A socket that gets the kernel's notes on changes; None where the kernel has none: the period finds them then."""
+    try:
+        channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, family)
+        channel.bind((0, groups))
+        return channel
+    except OSError:
+        return None
+
+
+def drain(channel: socket.socket | None) -> None:
+    """Empties the socket: what happened is read from the kernel itself, the note only says that something did."""
+    while channel is not None:
+        try:
+            channel.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:  # Notes were lost; the pass that follows sees their effect anyway.
+                return

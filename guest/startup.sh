@@ -1,0 +1,150 @@
+#!/bin/bash
+# multinic: makes this VM a router. Runs at every boot, and by hand at any time without harm:
+#   sudo DEBUG=1 google_metadata_script_runner startup
+# One metadata request brings everything; a file is written only when it differs, a service restarted only when its files changed.
+set -u
+umask 022
+[ -z "${DEBUG:-}" ] || set -x
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+
+# A kernel panic must end in a reboot also before the first `sysctl --system`; containers may not set it.
+{ echo 10 >/proc/sys/kernel/panic; } 2>/dev/null || true
+
+python3 -IS - <<'PYTHON'
+"""Fetches the metadata, installs the files of the manifest, starts the units."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+began = time.monotonic()
+LIB, ETC, RUN, VAR = "/usr/lib/multinic", "/etc/multinic", "/run/multinic", "/var/lib/multinic"
+UNITS = ["policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
+ALLOWED = ("/usr/bin/", "/usr/lib/multinic/", "/etc/systemd/system/", "/etc/sysctl.d/")
+
+
+def say(event, **fields):
+    print(f"multinic-startup {event} " + " ".join(f"{k}={json.dumps(v)}" for k, v in fields.items()), flush=True)
+
+
+def fetch():
+    """Plain sockets: Python's HTTP client takes longer to load than all of this to run."""
+    with socket.create_connection(("169.254.169.254", 80), timeout=2) as connection:
+        connection.settimeout(10)
+        connection.sendall(
+            b"GET /computeMetadata/v1/?recursive=true&alt=json HTTP/1.1\r\nHost: metadata.google.internal\r\n"
+            b"Metadata-Flavor: Google\r\nConnection: close\r\n\r\n"
+        )
+        stream = connection.makefile("rb")
+        status = stream.readline().split()
+        if status[1:2] != [b"200"]:
+            raise OSError(f"metadata server: status {status[1:2]}")
+        headers = {}
+        for line in iter(lambda: stream.readline().strip(), b""):
+            name, _, value = line.decode("latin-1").partition(":")
+            headers[name.lower()] = value.strip()
+        body = b""
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            while True:
+                size = int(stream.readline().split(b";")[0], 16)
+                if size == 0:
+                    break
+                body += stream.read(size)
+                stream.readline()
+        else:
+            body = stream.read()
+        return headers.get("etag", ""), json.loads(body)
+
+
+def write(path, text, mode):
+    """Atomically, and only when it differs. Returns None, "new" or "changed"."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text and os.stat(path).st_mode & 0o7777 == mode:
+                return None
+        how = "changed"
+    except FileNotFoundError:
+        how = "new"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    beside = f"{path}.multinic-{os.getpid()}"
+    with open(beside, "w", encoding="utf-8") as file:
+        file.write(text)
+        os.chmod(beside, mode)
+    os.replace(beside, path)
+    return how
+
+
+end = began + 60
+while True:
+    try:
+        etag, tree = fetch()
+        break
+    except (OSError, ValueError, IndexError) as error:
+        if time.monotonic() > end:
+            say("failed", error=str(error))
+            sys.exit(1)
+        time.sleep(0.2)
+fetched = time.monotonic()
+attributes = tree["instance"]["attributes"]
+
+how = {}
+for line in attributes.get("multinic-files", "").splitlines():
+    key, mode, path = line.split()
+    if key not in attributes or not path.startswith(ALLOWED) or ".." in path:
+        say("failed", error=f"multinic-files: {key} {path}")
+        sys.exit(1)
+    result = write(path, attributes[key], int(mode, 8))
+    if result:
+        how[path] = result
+if not attributes.get("multinic-files"):
+    say("failed", error="no multinic-files in the metadata")
+    sys.exit(1)
+if write(f"{ETC}/config.json", attributes.get("multinic-config", "{}"), 0o644) == "changed":
+    how["config"] = "changed"
+
+# What the routing needs of this answer, so that it need not ask again. Not the rest: it may be secret.
+sys.path.insert(0, LIB)
+sys.dont_write_bytecode = False
+import metadata  # noqa: E402
+metadata.save(etag, tree)
+if any(path.startswith(LIB) for path in how):
+    import compileall  # The services cannot write below /usr, and start faster from compiled modules.
+    compileall.compile_dir(LIB, quiet=2)
+os.makedirs("/etc/iproute2", exist_ok=True)  # Absent on Debian 13; the routing's sandbox opens it if it is there.
+
+script = attributes.get("multinic-user-startup-script")
+os.makedirs(VAR, mode=0o700, exist_ok=True)
+if script:
+    write(f"{VAR}/user-startup-script", script, 0o700)
+elif os.path.exists(f"{VAR}/user-startup-script"):
+    os.unlink(f"{VAR}/user-startup-script")
+installed = time.monotonic()
+
+
+def systemctl(*words):
+    return subprocess.run(["systemctl", *words], check=False).returncode
+
+
+changed = [path for path, kind in how.items() if kind == "changed"]
+if any("/systemd/" in path for path in changed):
+    systemctl("daemon-reload")
+if changed:
+    # The routing is reloaded, never restarted: a stop would take the routes away under the connections.
+    systemctl("try-reload-or-restart", *UNITS)
+# Enabled, so that from the next boot on nothing depends on whoever runs this script.
+code = systemctl("enable", "--now", "--quiet", *UNITS)
+say("done", code=code, files=len(how), request_s=round(fetched - began, 3), install_s=round(installed - fetched, 3),
+    units_s=round(time.monotonic() - installed, 3), uptime_s=round(time.monotonic(), 1))
+sys.exit(code)
+PYTHON
+code=$?
+
+# Last, when traffic runs, bounded in time, and whatever comes of it is its own affair.
+user=/var/lib/multinic/user-startup-script
+if [ "$code" -eq 0 ] && [ -x "$user" ]; then
+  timeout --kill-after=10 "${USER_SCRIPT_SECONDS:-300}" "$user" </dev/null ||
+    echo "multinic-startup user-startup-script failed code=$?"
+fi
+exit "$code"
