@@ -1,0 +1,5 @@
+"""The Pulumi project's program: runs the one in `stacks` that the stack's configuration names."""
+
+import stacks
+
+stacks.run()

@@ -1,0 +1,118 @@
+"""Linux VMs as a dependable IP router between VPC networks on Google Cloud, as Pulumi components.
+
+The names are loaded when they are first used: the command line and the lab live in this package too and must not wait
+for the Pulumi SDK, which they do not need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multinic.args import (
+        AccessArgs,
+        AutoscalerArgs,
+        CheckArgs,
+        EndpointGroupArgs,
+        EndpointsArgs,
+        HealCheckArgs,
+        HealthArgs,
+        MachineArgs,
+        MultinicRouterArgs,
+        NetworkArgs,
+        NextHopArgs,
+        NextHopPolicyArgs,
+        ReplicasArgs,
+        RoutedNetworkArgs,
+        RoutedNetworksArgs,
+        RouterFleetArgs,
+        RoutesArgs,
+        ScaleInArgs,
+        ScheduleArgs,
+        ShieldedArgs,
+        UpdatesArgs,
+    )
+    from multinic.choices import (
+        AutoscalerMode,
+        MinimalAction,
+        NicType,
+        Persistence,
+        PredictiveMethod,
+        SessionAffinity,
+        TrackingMode,
+        UpdateType,
+    )
+    from multinic.endpoints import Endpoints
+    from multinic.fleet import RouterFleet
+    from multinic.networks import RoutedNetworks
+    from multinic.next_hop import NextHop
+    from multinic.problems import InputError, InputTypeError
+    from multinic.router import MultinicRouter
+
+__all__ = [
+    "AccessArgs",
+    "AutoscalerArgs",
+    "AutoscalerMode",
+    "CheckArgs",
+    "EndpointGroupArgs",
+    "Endpoints",
+    "EndpointsArgs",
+    "HealCheckArgs",
+    "HealthArgs",
+    "InputError",
+    "InputTypeError",
+    "MachineArgs",
+    "MinimalAction",
+    "MultinicRouter",
+    "MultinicRouterArgs",
+    "NetworkArgs",
+    "NextHop",
+    "NextHopArgs",
+    "NextHopPolicyArgs",
+    "NicType",
+    "Persistence",
+    "PredictiveMethod",
+    "ReplicasArgs",
+    "RoutedNetworkArgs",
+    "RoutedNetworks",
+    "RoutedNetworksArgs",
+    "RouterFleet",
+    "RouterFleetArgs",
+    "RoutesArgs",
+    "ScaleInArgs",
+    "ScheduleArgs",
+    "SessionAffinity",
+    "ShieldedArgs",
+    "TrackingMode",
+    "UpdateType",
+    "UpdatesArgs",
+]
+
+_MODULES = {
+    "args": (
+        "AccessArgs AutoscalerArgs CheckArgs EndpointGroupArgs EndpointsArgs HealCheckArgs HealthArgs "
+        "MachineArgs MultinicRouterArgs NetworkArgs NextHopArgs NextHopPolicyArgs ReplicasArgs "
+        "RoutedNetworkArgs RoutedNetworksArgs RouterFleetArgs RoutesArgs ScaleInArgs ScheduleArgs "
+        "ShieldedArgs UpdatesArgs"
+    ),
+    "choices": (
+        "AutoscalerMode MinimalAction NicType Persistence PredictiveMethod SessionAffinity TrackingMode UpdateType"
+    ),
+    "endpoints": "Endpoints",
+    "fleet": "RouterFleet",
+    "networks": "RoutedNetworks",
+    "next_hop": "NextHop",
+    "problems": "InputError InputTypeError",
+    "router": "MultinicRouter",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,393 @@
+"""Public inputs. Each class becomes an object type for other languages; each docstring under a field its text there.
+
+No `from __future__ import annotations` here: Pulumi's schema inference reads annotations as objects. What decides
+which resources there are is plain (never an Output); links, addresses and e-mails may be Outputs. Defaults live in
+`settings`, next to what they become.
+"""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from multinic.choices import (
+    AutoscalerMode,
+    MinimalAction,
+    NicType,
+    Persistence,
+    PredictiveMethod,
+    SessionAffinity,
+    TrackingMode,
+    UpdateType,
+)
+
+
+class NetworkArgs(TypedDict):
+    """One network, and the NIC that every router has in it. The first one is nic0."""
+
+    network: pulumi.Input[str]
+    """Full link of the VPC network. Its project is where routes and firewall rules are made (Shared VPC)."""
+    subnetwork: pulumi.Input[str]
+    """Full link of the subnetwork that the NIC is in, of the router's region."""
+    cidrs: list[str]
+    """IPv4 ranges reachable through this NIC. Every other network gets a route for each of them."""
+    subnet_cidrs: NotRequired[list[str]]
+    """Ranges of the network's own subnets, to refuse routes that they would shadow. Not used otherwise."""
+    address: NotRequired[pulumi.Input[str]]
+    """Existing internal IPv4 address for the load balancer, reserved in the subnetwork. Default: one is reserved."""
+    nic_type: NotRequired[NicType]
+    """Virtual device. Default GVNIC."""
+    queue_count: NotRequired[int]
+    """Receive and transmit queues of the NIC, 1 to 16 for GVNIC, 1 to 32 for virtio. Default: Google Cloud's own."""
+    mtu: NotRequired[int]
+    """MTU in bytes that the routers set on the NIC, 1300 to 8896. Default: what the metadata server says."""
+    project: NotRequired[str]
+    """Project of the network, if `network` is not a full link. Default: taken from the link."""
+
+
+class ReplicasArgs(TypedDict):
+    """How many VMs each zone has: `min` alone is a fixed number, `min` and `max` autoscaled, `min` 0 is off."""
+
+    min: NotRequired[int]
+    """Fewest VMs a zone, 0 to 1000. Default 1."""
+    max: NotRequired[int]
+    """Most VMs a zone, at least `min`. Default 4, but none if `min` is given."""
+
+
+class ScheduleArgs(TypedDict):
+    """A time span with a greater smallest size.
+
+    https://cloud.google.com/compute/docs/autoscaler/scaling-schedules
+    """
+
+    name: str
+    """Its name, a valid resource name."""
+    schedule: str
+    """When it begins, in cron's five fields."""
+    duration_sec: int
+    """How long it lasts in seconds, at least 300."""
+    min_replicas: int
+    """Fewest VMs a zone in that time."""
+    time_zone: NotRequired[str]
+    """IANA time zone. Default Etc/UTC."""
+
+
+class ScaleInArgs(TypedDict):
+    """How fast an autoscaler may remove VMs."""
+
+    max_replicas: NotRequired[int]
+    """Most VMs a zone removed within the window. Default 1."""
+    window_sec: NotRequired[int]
+    """Length of the window in seconds, 60 to 3600. Default 600."""
+
+
+class AutoscalerArgs(TypedDict):
+    """When a zone's autoscaler changes the number of VMs."""
+
+    cpu_target: NotRequired[float]
+    """CPU use aimed at, 0.05 to 1. Default 0.2: forwarding at 10 Gbit/s takes 22 to 24 % of a small VM's CPU."""
+    cooldown_sec: NotRequired[int]
+    """Seconds after its start for which a VM's CPU is not counted, 15 to 600. Default 45."""
+    stabilization_sec: NotRequired[int]
+    """Seconds over which the greatest need decides before scale-in, 60 to 3600. Default 600."""
+    scale_in: NotRequired[ScaleInArgs]
+    """Limit of scale-in."""
+    mode: NotRequired[AutoscalerMode]
+    """What it may do. Default ON."""
+    predictive: NotRequired[PredictiveMethod]
+    """Whether it looks ahead. Default NONE."""
+    schedules: NotRequired[list[ScheduleArgs]]
+    """Time spans with more VMs, at most 128. Default none."""
+
+
+class ShieldedArgs(TypedDict):
+    """Shielded VM. All on by default; turn secure boot off for kernels with unsigned modules."""
+
+    secure_boot: NotRequired[bool]
+    """Run signed boot components only. Default true."""
+    vtpm: NotRequired[bool]
+    """Virtual trusted platform module. Default true."""
+    integrity_monitoring: NotRequired[bool]
+    """Compare each boot with the first. Default true; needs the vTPM."""
+
+
+class MachineArgs(TypedDict):
+    """The router VMs."""
+
+    image: NotRequired[str]
+    """Exact image, such as projects/debian-cloud/global/images/debian-12-bookworm-v20260921. Required, unless
+    `image_family` is given: scale-out and healing must bring up what was tested."""
+    image_family: NotRequired[str]
+    """Image family, such as projects/debian-cloud/global/images/family/debian-12; its newest image is looked up at
+    each deployment, so a new image rolls the fleet."""
+    type: NotRequired[str]
+    """Machine type. Default n2-highcpu-4: 10 Gbit/s a VM, up to four networks."""
+    disk_gb: NotRequired[int]
+    """Size of the boot disk in GB, 10 to 65536. Default 10; routers keep no state."""
+    disk_type: NotRequired[str]
+    """Type of the boot disk. Default pd-balanced, hyperdisk-balanced where the series has no Persistent Disk."""
+    disk_kms_key: NotRequired[pulumi.Input[str]]
+    """Cloud KMS key that encrypts the boot disk. Default: Google's own keys."""
+    spot: NotRequired[bool]
+    """Spot VMs: cheap, and taken away at 30 s notice. Default false."""
+    shielded: NotRequired[ShieldedArgs]
+    """Shielded VM options."""
+    confidential: NotRequired[bool]
+    """Confidential VM (AMD SEV) on N2D, C2D, C3D and C4D. Default false."""
+    tier_1: NotRequired[bool]
+    """Tier_1 networking: more bandwidth, on large machine types only. Default false."""
+    min_cpu_platform: NotRequired[str]
+    """Oldest CPU platform, such as Intel Ice Lake. Default: any."""
+    tags: NotRequired[list[str]]
+    """Network tags of the VMs. Default none; multinic's firewall rules go by service account."""
+    metadata: NotRequired[dict[str, str]]
+    """More instance metadata. Keys of multinic itself are refused."""
+    startup_script: NotRequired[str]
+    """A script that each VM runs last at every boot; bounded in time, and its failure harms nothing."""
+    clamp_mss: NotRequired[int]
+    """Clamp the MSS of forwarded TCP connections to this number of bytes, 536 to 8856. Default: not clamped."""
+
+
+class CheckArgs(TypedDict):
+    """Numbers of the traffic check, which decides who gets traffic."""
+
+    interval_sec: NotRequired[int]
+    """Seconds between probes, 1 to 300. Default 1."""
+    timeout_sec: NotRequired[int]
+    """Seconds that an answer may take, at most the interval. Default 1."""
+    healthy_threshold: NotRequired[int]
+    """Good answers in a row until a VM gets traffic, 1 to 10. Default 2."""
+    unhealthy_threshold: NotRequired[int]
+    """Bad ones in a row until it gets no more, 1 to 10. Default 2: one lost probe moves nothing."""
+    port: NotRequired[int]
+    """TCP port. Default 9001."""
+
+
+class HealCheckArgs(TypedDict):
+    """Numbers of the heal check, which decides who is re-created. It must be slower than the traffic check."""
+
+    interval_sec: NotRequired[int]
+    """Seconds between probes, 1 to 300. Default 10."""
+    timeout_sec: NotRequired[int]
+    """Seconds that an answer may take, at most the interval. Default 5."""
+    healthy_threshold: NotRequired[int]
+    """Good answers in a row until a VM counts as healthy, 1 to 10. Default 2."""
+    unhealthy_threshold: NotRequired[int]
+    """Bad ones in a row until it is re-created, 1 to 10. Default 3."""
+    port: NotRequired[int]
+    """TCP port. Default 9000."""
+    initial_delay_sec: NotRequired[int]
+    """Seconds after a VM's creation in which it is not healed, up to 3600. Default 60, three times the boot budget."""
+
+
+class HealthArgs(TypedDict):
+    """The two health checks."""
+
+    traffic: NotRequired[CheckArgs]
+    """Who gets traffic."""
+    heal: NotRequired[HealCheckArgs]
+    """Who is re-created."""
+    log: NotRequired[bool]
+    """Log each change of health to Cloud Logging. Default true."""
+    regional: NotRequired[bool]
+    """Make the traffic check a regional resource, for strict isolation of regions. Default false."""
+
+
+class NextHopPolicyArgs(TypedDict):
+    """How the load balancers spread and move connections, alike in all networks."""
+
+    session_affinity: NotRequired[SessionAffinity]
+    """What is hashed. Default CLIENT_IP_PORT_PROTO."""
+    tracking_mode: NotRequired[TrackingMode]
+    """What one tracked connection is. Default PER_CONNECTION."""
+    persistence: NotRequired[Persistence]
+    """Whether connections stay on a failing router. Default NEVER_PERSIST: routers keep no state."""
+    idle_timeout_sec: NotRequired[int]
+    """Seconds until an idle tracked connection is forgotten, 600 to 57600; only with PER_SESSION. Default 600."""
+    draining_sec: NotRequired[int]
+    """Seconds that connections stay on a VM that is being removed, up to 3600. Default 30; each deletion waits so
+    long."""
+    global_access: NotRequired[bool]
+    """Serve clients of all regions. Default true."""
+    log_sample_rate: NotRequired[float]
+    """Share of connections that is logged, 0 to 1. Default 0, off."""
+    failover_zones: NotRequired[list[str]]
+    """Zones whose routers get traffic only when too few of the others are healthy. Default none."""
+    failover_ratio: NotRequired[float]
+    """Share of healthy routers below which traffic fails over, 0 to 1; only with `failover_zones`. Default 0: when
+    none is left."""
+    stateful: NotRequired[bool]
+    """Your own startup script keeps connection state (NAT, conntrack) on the routers. Then settings that would move
+    a live connection, or hash its two directions apart, are refused. Default false."""
+
+
+class RoutesArgs(TypedDict):
+    """The routes in each network."""
+
+    priority: NotRequired[int]
+    """Priority of the routes, 0 to 65535, smaller wins. Default 900, below the default route's 1000."""
+    tags: NotRequired[list[str]]
+    """Only VMs with one of these network tags use the routes. Default: all. Tagged routes are not exchanged over VPC
+    peering."""
+    allow_nested_cidrs: NotRequired[bool]
+    """Allow a range that contains another network's, such as 0.0.0.0/0. The routers then drop what would go back
+    where it came from. Default false."""
+
+
+class AccessArgs(TypedDict):
+    """Who the routers are and who reaches them."""
+
+    service_account: NotRequired[pulumi.Input[str]]
+    """E-mail of an existing service account. Default: one is made, with the role of log writer only."""
+    scopes: NotRequired[list[str]]
+    """OAuth scopes of the VMs. Default https://www.googleapis.com/auth/logging.write."""
+    iap_ssh: NotRequired[bool]
+    """Allow SSH from Identity-Aware Proxy to nic0. Default false."""
+
+
+class UpdatesArgs(TypedDict):
+    """How a changed template reaches the VMs."""
+
+    type: NotRequired[UpdateType]
+    """Who starts it. Default PROACTIVE."""
+    minimal_action: NotRequired[MinimalAction]
+    """Least that is done to each VM. Default REPLACE."""
+    max_surge: NotRequired[int]
+    """VMs a zone that may exist above the size during an update, 0 to 100. Default 1."""
+    max_unavailable: NotRequired[int]
+    """VMs a zone that may be missing during an update, 0 to 100. Default 0."""
+    min_ready_sec: NotRequired[int]
+    """Seconds that a new VM must have been healthy before the next one is replaced, up to 3600. Default 10."""
+    wait: NotRequired[bool]
+    """Let `pulumi up` wait until every group runs the new template, and fail if one cannot. Default true; always
+    false with OPPORTUNISTIC."""
+
+
+class FleetShape(TypedDict):
+    """What a fleet and a whole router have in common."""
+
+    region: str
+    """Region of the routers, such as us-central1."""
+    networks: list[NetworkArgs]
+    """Networks in the order of the NICs, two to eight, as many as the machine type has NICs."""
+    zones: NotRequired[list[str]]
+    """Zones, one group of VMs each. Default: all ordinary zones of the region that are up, looked up."""
+    project: NotRequired[str]
+    """Project of the VMs and load balancers. Default: the provider's."""
+    machine: MachineArgs
+    """The VMs."""
+    replicas: NotRequired[ReplicasArgs]
+    """VMs a zone. Default autoscaled from 1 to 4."""
+    autoscaler: NotRequired[AutoscalerArgs]
+    """Numbers of the autoscalers."""
+    health: NotRequired[HealthArgs]
+    """The two health checks."""
+    updates: NotRequired[UpdatesArgs]
+    """How changes reach the VMs."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of all resources that can have them."""
+    generation: NotRequired[str]
+    """Prefix of all names, such as v2. A second router of another generation and route priority beside the first
+    gives an upgrade without a gap. Default none."""
+
+
+class RouterFleetArgs(FleetShape):
+    """Inputs of `RouterFleet`, the VMs alone."""
+
+    service_account: pulumi.Input[str]
+    """E-mail of the VMs' service account."""
+    scopes: NotRequired[list[str]]
+    """OAuth scopes of the VMs. Default https://www.googleapis.com/auth/logging.write."""
+    draining_sec: NotRequired[int]
+    """The load balancers' draining time, by which each deletion of a VM is delayed. Default 30."""
+
+
+class MultinicRouterArgs(FleetShape):
+    """Inputs of `MultinicRouter`."""
+
+    next_hop: NotRequired[NextHopPolicyArgs]
+    """The load balancers."""
+    routes: NotRequired[RoutesArgs]
+    """The routes."""
+    access: NotRequired[AccessArgs]
+    """Service account and firewall."""
+
+
+class NextHopArgs(TypedDict):
+    """Inputs of `NextHop`: the load balancer of one network."""
+
+    region: str
+    """Region of the routers."""
+    network: pulumi.Input[str]
+    """Full link of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Full link of the subnetwork that the address is in."""
+    groups: dict[str, pulumi.Input[str]]
+    """Zone → link of its instance group. Every network must have the same ones."""
+    health_check: pulumi.Input[str]
+    """Link of the traffic check."""
+    policy: NotRequired[NextHopPolicyArgs]
+    """How connections are spread and moved; the same in every network."""
+    address: NotRequired[pulumi.Input[str]]
+    """Existing internal IPv4 address. Default: one is reserved."""
+    project: NotRequired[str]
+    """Project of the load balancer. Default: the provider's."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of address and forwarding rule."""
+
+
+class RoutedNetworkArgs(TypedDict):
+    """One VPC network to try the router on."""
+
+    name: str
+    """Its name within the component."""
+    cidr: str
+    """Range of its one subnetwork."""
+    mtu: NotRequired[int]
+    """MTU in bytes, 1300 to 8896. Default 1460, Google Cloud's own."""
+    cidrs: NotRequired[list[str]]
+    """Ranges that the router announces as reachable through it. Default: `cidr`."""
+
+
+class RoutedNetworksArgs(TypedDict):
+    """Inputs of `RoutedNetworks`."""
+
+    region: str
+    """Region of the subnetworks."""
+    networks: list[RoutedNetworkArgs]
+    """The networks, in the order of the router's NICs."""
+    project: NotRequired[str]
+    """Project of the networks. Default: the provider's."""
+
+
+class EndpointGroupArgs(TypedDict):
+    """VMs of one kind in one network."""
+
+    network: pulumi.Input[str]
+    """Full link of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Full link of the subnetwork."""
+    count: NotRequired[int]
+    """Number of VMs, 0 to 100, spread over the zones. Default 1."""
+
+
+class EndpointsArgs(TypedDict):
+    """Inputs of `Endpoints`: VMs at both sides of a router, to measure with."""
+
+    zones: list[str]
+    """Zones, taken in turn."""
+    image: str
+    """Exact image. Its system should have iperf3; nothing is installed at boot."""
+    clients: EndpointGroupArgs
+    """VMs that send."""
+    servers: EndpointGroupArgs
+    """VMs that receive."""
+    cidrs: list[str]
+    """IPv4 ranges that may reach the VMs: those of all routed networks."""
+    machine_type: NotRequired[str]
+    """Machine type. Default n2-highcpu-4."""
+    disk_gb: NotRequired[int]
+    """Size of the boot disk in GB. Default 10."""
+    project: NotRequired[str]
+    """Project of the VMs. Default: the provider's."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of the VMs."""

@@ -1,0 +1,177 @@
+"""Endpoints: VMs at both sides of a router, to measure with. They are not part of the product's data path."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+import pulumi
+import pulumi_gcp as gcp
+
+from multinic import machines, naming
+from multinic.args import EndpointsArgs
+from multinic.parsing import check_image
+from multinic.problems import Problems
+from multinic.reading import Section
+
+STARTUP_SCRIPT = """\
+#!/bin/bash
+# Serves iperf3 where it is there. Nothing is installed: these VMs have no way to the internet.
+set -euo pipefail
+if ! command -v iperf3 >/dev/null; then
+  echo "multinic: this image has no iperf3; bandwidth cannot be measured with it" >&2
+  exit 1
+fi
+exec systemd-run --unit=iperf3 --property=Restart=always iperf3 --server
+"""
+
+
+@dataclass(frozen=True)
+class EndpointGroup:
+    """VMs of one kind."""
+
+    network: pulumi.Input[str]
+    subnetwork: pulumi.Input[str]
+    count: int
+
+
+@dataclass(frozen=True)
+class EndpointsSettings:
+    """All of them."""
+
+    zones: tuple[str, ...]
+    image: str
+    clients: EndpointGroup
+    servers: EndpointGroup
+    cidrs: tuple[IPv4Network, ...]
+    machine_type: str
+    disk_gb: int
+    project: str
+    labels: dict[str, str]
+
+
+def parse(args: object, problems: Problems, path: str = "") -> EndpointsSettings:
+    """Reads the inputs of `Endpoints`."""
+    top = Section(args, path, problems)
+    settings = EndpointsSettings(
+        zones=top.texts("zones", None),
+        image=top.text("image", ""),
+        clients=_group(top.section("clients")),
+        servers=_group(top.section("servers")),
+        cidrs=top.cidrs("cidrs", None),
+        machine_type=top.text("machine_type", "n2-highcpu-4"),
+        disk_gb=top.integer("disk_gb", 10, 10, 65536, "GB"),
+        project=top.text("project", ""),
+        labels=top.pairs("labels"),
+    )
+    top.done()
+    check_image(top, settings.image)
+    if not settings.zones and not problems.touch(top.at("zones")):
+        problems.add(top.at("zones"), "is empty; give at least one zone")
+    if machines.parse(settings.machine_type) is None:
+        problems.add(top.at("machine_type"), f"{settings.machine_type!r} is not a machine type such as n2-highcpu-4")
+    return settings
+
+
+def _group(section: Section) -> EndpointGroup:
+    group = EndpointGroup(section.link("network"), section.link("subnetwork"), section.integer("count", 1, 0, 100))
+    section.done()
+    return group
+
+
+class Endpoints(pulumi.ComponentResource):
+    """Clients in one network and servers in another, with the firewall rules that let the routed ranges in.
+
+    Does not make: external addresses, a service account.
+    """
+
+    clients: pulumi.Output[list[str]]
+    """Names of the clients."""
+    client_addresses: pulumi.Output[list[str]]
+    """Their internal addresses."""
+    client_zones: pulumi.Output[list[str]]
+    """Their zones."""
+    servers: pulumi.Output[list[str]]
+    """Names of the servers."""
+    server_addresses: pulumi.Output[list[str]]
+    """Their internal addresses."""
+    server_zones: pulumi.Output[list[str]]
+    """Their zones."""
+
+    def __init__(self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        problems = Problems()
+        settings = parse(args, problems)
+        problems.raise_if_any()
+        super().__init__("multinic:index:Endpoints", name, {}, opts)
+        self._name = name
+        clients = self._group("client", settings.clients, settings)
+        servers = self._group("server", settings.servers, settings)
+        self.clients, self.client_addresses, self.client_zones = _outputs(clients)
+        self.servers, self.server_addresses, self.server_zones = _outputs(servers)
+        self.register_outputs(
+            {
+                "clients": self.clients,
+                "client_addresses": self.client_addresses,
+                "client_zones": self.client_zones,
+                "servers": self.servers,
+                "server_addresses": self.server_addresses,
+                "server_zones": self.server_zones,
+            }
+        )
+
+    def _group(self, role: str, group: EndpointGroup, settings: EndpointsSettings) -> list[gcp.compute.Instance]:
+        """Declares the VMs of one kind and the firewall rule of their network."""
+        child = pulumi.ResourceOptions(parent=self)
+        tag = naming.child(self._name, role)
+        gcp.compute.Firewall(
+            naming.child(self._name, role, "routed"),
+            project=settings.project or naming.project_of_link(group.network),
+            network=group.network,
+            direction="INGRESS",
+            source_ranges=[str(cidr) for cidr in sorted(settings.cidrs)],
+            target_tags=[tag],
+            allows=[{"protocol": "all"}],
+            opts=child,
+        )
+        return [
+            gcp.compute.Instance(
+                naming.child(self._name, role, str(index)),
+                project=settings.project or None,
+                zone=settings.zones[index % len(settings.zones)],
+                machine_type=settings.machine_type,
+                boot_disk={
+                    "initialize_params": {
+                        "image": settings.image,
+                        "size": settings.disk_gb,
+                        "type": _disk_type(settings.machine_type),
+                    }
+                },
+                network_interfaces=[{"network": group.network, "subnetwork": group.subnetwork, "nic_type": "GVNIC"}],
+                metadata={"startup-script": STARTUP_SCRIPT},
+                tags=[tag],
+                labels=settings.labels or None,
+                shielded_instance_config={
+                    "enable_secure_boot": True,
+                    "enable_vtpm": True,
+                    "enable_integrity_monitoring": True,
+                },
+                allow_stopping_for_update=True,
+                opts=child,
+            )
+            for index in range(group.count)
+        ]
+
+
+def _disk_type(machine_type: str) -> str:
+    machine = machines.parse(machine_type)
+    return machine.disk if machine else "pd-balanced"
+
+
+def _outputs(
+    vms: list[gcp.compute.Instance],
+) -> tuple[pulumi.Output[list[str]], pulumi.Output[list[str]], pulumi.Output[list[str]]]:
+    """Returns names, addresses and zones."""
+    names = pulumi.Output.all(*(vm.name for vm in vms))
+    addresses = pulumi.Output.all(*(vm.network_interfaces for vm in vms)).apply(
+        lambda nics: [str(one[0]["network_ip"] if isinstance(one[0], dict) else one[0].network_ip) for one in nics]
+    )
+    zones = pulumi.Output.all(*(vm.zone for vm in vms))
+    return names, addresses, zones

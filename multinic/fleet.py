@@ -1,0 +1,181 @@
+"""RouterFleet: the router VMs. One template, one group and autoscaler in each zone, one heal check.
+
+A group per zone, not one for the region: every zone keeps a floor of its own, and nothing is moved between zones.
+"""
+
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+
+from multinic import checks, naming, parsing, template, zones
+from multinic.args import RouterFleetArgs
+from multinic.choices import UpdateType
+from multinic.problems import InputError, Problem, Problems
+from multinic.settings import BOOT_BUDGET_SEC, Autoscaled, AutoscalerSettings, Fixed, FleetSettings
+
+
+class RouterFleet(pulumi.ComponentResource):
+    """Router VMs in several zones, healed, scaled and replaced by managed instance groups.
+
+    Usable alone, where load balancers and routes are made by other means. Does not make: a service account, firewall
+    rules, the traffic check.
+    """
+
+    template: pulumi.Output[str]
+    """Link of the instance template in use, with its unique id."""
+    heal_check: pulumi.Output[str]
+    """Link of the health check that decides about re-creation."""
+    groups: pulumi.Output[dict[str, str]]
+    """Zone → link of its instance group, as a backend service wants it."""
+    managers: pulumi.Output[dict[str, str]]
+    """Zone → link of its instance group manager."""
+
+    def __init__(self, name: str, args: RouterFleetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        problems = Problems()
+        settings = parsing.fleet(args, problems)
+        problems.raise_if_any()
+        super().__init__("multinic:index:RouterFleet", name, {}, opts)
+        self._settings = settings
+        self._names = naming.prefix(name, settings.generation)
+        self.zones = settings.zones or self._look_up_zones()
+
+        self._heal_check = checks.global_check(
+            naming.child(self._names, "heal"),
+            settings.health.heal,
+            log=settings.health.log,
+            project=settings.project or None,
+            opts=self._child(),
+        )
+        self._template = template.declare(
+            naming.child(self._names, "template"), settings, self, keep_old=not waits(settings)
+        )
+        self.managers_by_zone = {zone: self._manager(zone) for zone in self.zones}
+        if isinstance(settings.replicas, Autoscaled):
+            for zone, manager in self.managers_by_zone.items():
+                self._autoscaler(zone, manager, settings.replicas, settings.autoscaler)
+
+        self.template = self._template.self_link_unique
+        self.heal_check = self._heal_check.self_link
+        self.groups = pulumi.Output.all(**{zone: m.instance_group for zone, m in self.managers_by_zone.items()})
+        self.managers = pulumi.Output.all(**{zone: m.self_link for zone, m in self.managers_by_zone.items()})
+        self.register_outputs(
+            {
+                "template": self.template,
+                "heal_check": self.heal_check,
+                "groups": self.groups,
+                "managers": self.managers,
+            }
+        )
+
+    def _child(self, **options: Any) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, **options)
+
+    def _look_up_zones(self) -> tuple[str, ...]:
+        settings = self._settings
+        found = zones.look_up(settings.region, settings.project or None, pulumi.InvokeOptions(parent=self))
+        if not found:
+            raise InputError(
+                [Problem("region", f"no ordinary zone of {settings.region} is up; give zones", "zone-some")]
+            )
+        pulumi.log.info(f"zones of {settings.region}: {', '.join(found)}", self)
+        return found
+
+    def _manager(self, zone: str) -> gcp.compute.InstanceGroupManager:
+        settings = self._settings
+        updates, health = settings.updates, settings.health
+        seconds = timeout_sec(settings)
+        timeouts = pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s", delete=f"{seconds}s")
+        return gcp.compute.InstanceGroupManager(
+            naming.child(self._names, "group", zone),
+            project=settings.project or None,
+            zone=zone,
+            base_instance_name=naming.vm_prefix(self._names, zone),
+            versions=[{"instance_template": self._template.self_link_unique}],
+            # An autoscaler owns the size where there is one; a size given here would fight it at every deployment.
+            target_size=settings.replicas.size if isinstance(settings.replicas, Fixed) else None,
+            named_ports=[
+                {"name": "hc-health", "port": health.heal.port},
+                {"name": "hc-traffic", "port": health.traffic.port},
+            ],
+            auto_healing_policies={
+                "health_check": self._heal_check.self_link,
+                "initial_delay_sec": health.initial_delay_sec,
+            },
+            update_policy={
+                "type": updates.type.value,
+                "minimal_action": updates.minimal_action.value,
+                "most_disruptive_allowed_action": "REPLACE",
+                "replacement_method": "SUBSTITUTE",
+                "max_surge_fixed": updates.max_surge,
+                "max_unavailable_fixed": updates.max_unavailable,
+                "min_ready_sec": updates.min_ready_sec,
+            },
+            # Repair brings up what the group asks for now, also in the middle of a rollout.
+            instance_lifecycle_policy={"force_update_on_repair": "YES", "default_action_on_failure": "REPAIR"},
+            wait_for_instances=waits(settings),
+            wait_for_instances_status="UPDATED" if waits(settings) else None,
+            opts=self._child(custom_timeouts=timeouts),
+        )
+
+    def _autoscaler(
+        self,
+        zone: str,
+        manager: gcp.compute.InstanceGroupManager,
+        replicas: Autoscaled,
+        numbers: AutoscalerSettings,
+    ) -> None:
+        gcp.compute.Autoscaler(
+            naming.child(self._names, "autoscaler", zone),
+            project=self._settings.project or None,
+            zone=zone,
+            target=manager.self_link,
+            autoscaling_policy={
+                "min_replicas": replicas.min,
+                "max_replicas": replicas.max,
+                "mode": numbers.mode.value,
+                "cooldown_period": numbers.cooldown_sec,
+                "stabilization_period": numbers.stabilization_sec,
+                "cpu_utilization": {"target": numbers.cpu_target, "predictive_method": numbers.predictive.value},
+                "scale_in_control": {
+                    "max_scaled_in_replicas": {"fixed": numbers.scale_in_max_replicas},
+                    "time_window_sec": numbers.scale_in_window_sec,
+                },
+                "scaling_schedules": [
+                    {
+                        "name": schedule.name,
+                        "schedule": schedule.schedule,
+                        "duration_sec": schedule.duration_sec,
+                        "min_required_replicas": schedule.min_replicas,
+                        "time_zone": schedule.time_zone,
+                    }
+                    for schedule in numbers.schedules
+                ]
+                or None,
+            },
+            opts=self._child(),
+        )
+
+
+def waits(settings: FleetSettings) -> bool:
+    """Whether a deployment waits for its groups.
+
+    Where it does not, a group may still use the template that was replaced, so that one must not be deleted.
+    """
+    return settings.updates.wait and settings.updates.type is UpdateType.PROACTIVE
+
+
+def timeout_sec(settings: FleetSettings) -> int:
+    """Returns how long a group may take: each VM in turn boots, proves itself and drains, with a spare half."""
+    replicas = settings.replicas
+    size = replicas.max if isinstance(replicas, Autoscaled) else replicas.size
+    updates, health = settings.updates, settings.health
+    one = (
+        BOOT_BUDGET_SEC
+        + max(health.initial_delay_sec, health.heal.interval_sec * health.heal.healthy_threshold)
+        + updates.min_ready_sec
+        + settings.draining_sec
+        + health.drain_sec
+    )
+    at_once = max(1, updates.max_surge + updates.max_unavailable)
+    return 600 + 3 * one * -(-size // at_once) // 2

@@ -1,0 +1,121 @@
+"""RoutedNetworks: VPC networks with one subnetwork each, to try a router on. Real networks belong to their owners."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+import pulumi
+import pulumi_gcp as gcp
+
+from multinic import naming
+from multinic.args import NetworkArgs, RoutedNetworksArgs
+from multinic.parsing import NAME, NAME_FORM
+from multinic.problems import Problems
+from multinic.reading import Section, read_cidr
+from multinic.zones import REGION
+
+DEFAULT_MTU = 1460
+"""https://docs.cloud.google.com/vpc/docs/mtu"""
+
+
+@dataclass(frozen=True)
+class RoutedNetwork:
+    """One network to make."""
+
+    name: str
+    cidr: IPv4Network
+    mtu: int
+    cidrs: tuple[IPv4Network, ...]
+
+    def router_network(self, network: pulumi.Input[str], subnetwork: pulumi.Input[str]) -> NetworkArgs:
+        """Returns what a router must be told about it."""
+        return NetworkArgs(
+            network=network,
+            subnetwork=subnetwork,
+            cidrs=[str(cidr) for cidr in self.cidrs],
+            subnet_cidrs=[str(self.cidr)],
+        )
+
+
+@dataclass(frozen=True)
+class RoutedNetworksSettings:
+    """All of them."""
+
+    region: str
+    networks: tuple[RoutedNetwork, ...]
+    project: str
+
+
+def parse(args: object, problems: Problems, path: str = "") -> RoutedNetworksSettings:
+    """Reads the inputs of `RoutedNetworks`."""
+    top = Section(args, path, problems)
+    made: list[RoutedNetwork] = []
+    for section in top.sections("networks"):
+        given = read_cidr(section.text("cidr"), section.at("cidr"), problems) if section.has("cidr") else None
+        if not section.has("cidr"):
+            section.text("cidr")  # notes that it is missing
+        cidr = given or IPv4Network("192.0.2.0/24")
+        if given and not 8 <= given.prefixlen <= 29:
+            problems.add(section.at("cidr"), f"{given}: a subnetwork is between /8 and /29")
+        network = RoutedNetwork(
+            name=section.text("name", pattern=NAME, form=NAME_FORM),
+            cidr=cidr,
+            mtu=section.integer("mtu", DEFAULT_MTU, 1300, 8896, "bytes"),
+            cidrs=section.cidrs("cidrs") if section.has("cidrs") else (section.cidrs("cidrs") or (cidr,)),
+        )
+        section.done()
+        for index, other in enumerate(made):
+            if network.name and network.name == other.name:
+                problems.add(section.at("name"), f"{network.name} is given twice")
+            if given and given.overlaps(other.cidr):
+                problems.add(section.at("cidr"), f"{given} overlaps {other.cidr} of {top.at('networks')}[{index}]")
+        made.append(network)
+    settings = RoutedNetworksSettings(
+        region=top.text("region", pattern=REGION, form="a region such as us-central1"),
+        networks=tuple(made),
+        project=top.text("project", ""),
+    )
+    top.done()
+    return settings
+
+
+class RoutedNetworks(pulumi.ComponentResource):
+    """VPC networks with a subnetwork each.
+
+    Does not make: firewall rules (the router and the endpoints bring their own), NAT, peering.
+    """
+
+    networks: pulumi.Output[list[str]]
+    """Links of the networks, in the order given."""
+    subnetworks: pulumi.Output[list[str]]
+    """Links of their subnetworks."""
+
+    def __init__(self, name: str, args: RoutedNetworksArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        problems = Problems()
+        settings = parse(args, problems)
+        problems.raise_if_any()
+        super().__init__("multinic:index:RoutedNetworks", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        self.router_networks: list[NetworkArgs] = []
+        """The networks as `MultinicRouter` wants them."""
+        for one in settings.networks:
+            network = gcp.compute.Network(
+                naming.child(name, one.name),
+                project=settings.project or None,
+                auto_create_subnetworks=False,
+                mtu=one.mtu,
+                routing_mode="REGIONAL",
+                opts=child,
+            )
+            subnetwork = gcp.compute.Subnetwork(
+                naming.child(name, one.name, "subnet"),
+                project=settings.project or None,
+                region=settings.region,
+                network=network.self_link,
+                ip_cidr_range=str(one.cidr),
+                private_ip_google_access=True,  # VMs without an external address reach Cloud Logging by it
+                opts=child,
+            )
+            self.router_networks.append(one.router_network(network.self_link, subnetwork.self_link))
+        self.networks = pulumi.Output.all(*(one["network"] for one in self.router_networks))
+        self.subnetworks = pulumi.Output.all(*(one["subnetwork"] for one in self.router_networks))
+        self.register_outputs({"networks": self.networks, "subnetworks": self.subnetworks})

@@ -1,0 +1,116 @@
+"""NextHop: the internal passthrough load balancer of one network, to be the next hop of that network's routes.
+
+It carries every protocol, whatever its rule names: TCP with all ports. L3_DEFAULT would be accepted and its packets
+dropped silently. https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
+"""
+
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+
+from multinic import naming, parsing
+from multinic.args import NextHopArgs
+from multinic.problems import Problems
+from multinic.reading import Section
+from multinic.settings import NextHopPolicy
+
+
+class NextHop(pulumi.ComponentResource):
+    """Address, backend service and forwarding rule in one network. Does not make: groups, checks, routes."""
+
+    address: pulumi.Output[str]
+    """Its internal IPv4 address."""
+    forwarding_rule: pulumi.Output[str]
+    """Link of the forwarding rule: the next hop of routes."""
+    backend_service: pulumi.Output[str]
+    """Link of the backend service."""
+
+    def __init__(self, name: str, args: NextHopArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        problems = Problems()
+        top = Section(args, "", problems)
+        region, project = top.text("region"), top.text("project", "") or None
+        network, subnetwork = top.link("network"), top.link("subnetwork")
+        check, given = top.link("health_check"), top.link("address", required=False)
+        policy, labels = parsing.next_hop(top.section("policy")), top.pairs("labels")
+        groups = top.section("groups")
+        backends = {zone: groups.link(zone) for zone in args["groups"]}
+        top.done()
+        problems.raise_if_any()
+        super().__init__("multinic:index:NextHop", name, {}, opts)
+
+        service = gcp.compute.RegionBackendService(
+            naming.child(name, "backend"),
+            project=project,
+            region=region,
+            network=network,
+            load_balancing_scheme="INTERNAL",
+            protocol="TCP",
+            health_checks=check,
+            session_affinity=policy.session_affinity.value,
+            connection_tracking_policy=tracking(policy),
+            connection_draining_timeout_sec=policy.draining_sec,
+            # CONNECTION is the only mode that works here; the provider's default, UTILIZATION, is refused.
+            backends=[
+                {"group": group, "balancing_mode": "CONNECTION", "failover": zone in policy.failover_zones}
+                for zone, group in backends.items()
+            ],
+            failover_policy={"failover_ratio": policy.failover_ratio} if policy.failover_zones else None,
+            log_config={"enable": True, "sample_rate": policy.log_sample_rate} if policy.log_sample_rate else None,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.address = (
+            pulumi.Output.from_input(given) if given else self._reserve(name, region, subnetwork, project, labels)
+        )
+        rule = gcp.compute.ForwardingRule(
+            naming.child(name, "rule"),
+            project=project,
+            region=region,
+            network=network,
+            subnetwork=subnetwork,
+            load_balancing_scheme="INTERNAL",
+            backend_service=service.self_link,
+            ip_address=self.address,
+            ip_protocol="TCP",
+            all_ports=True,
+            allow_global_access=policy.global_access,
+            labels=labels or None,
+            # The address is one: a second rule cannot have it while the first one lives.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+        )
+        self.forwarding_rule = rule.self_link
+        self.backend_service = service.self_link
+        self.register_outputs(
+            {
+                "address": self.address,
+                "forwarding_rule": self.forwarding_rule,
+                "backend_service": self.backend_service,
+            }
+        )
+
+    def _reserve(
+        self, name: str, region: str, subnetwork: pulumi.Input[str], project: str | None, labels: dict[str, str]
+    ) -> pulumi.Output[str]:
+        """Reserves an address, so that a replaced rule comes back with the same one."""
+        reserved = gcp.compute.Address(
+            naming.child(name, "address"),
+            project=project,
+            region=region,
+            subnetwork=subnetwork,
+            address_type="INTERNAL",
+            purpose="GCE_ENDPOINT",
+            labels=labels or None,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        return reserved.address
+
+
+def tracking(policy: NextHopPolicy) -> dict[str, Any]:
+    """Returns the connection tracking policy, every number of it written out."""
+    result: dict[str, Any] = {
+        "tracking_mode": policy.tracking_mode.value,
+        "connection_persistence_on_unhealthy_backends": policy.persistence.value,
+    }
+    if policy.idle_timeout_sec is not None:
+        result["idle_timeout_sec"] = policy.idle_timeout_sec
+    return result

@@ -1,0 +1,289 @@
+"""Public inputs → settings: types, single values, defaults. Rules between values are in `rules`.
+
+Every function reads one section, notes problems, and returns settings that are whole even when something was wrong,
+so that the caller can go on and report everything together.
+"""
+
+from dataclasses import replace
+
+from multinic import images, machines, naming, rules
+from multinic.problems import Problems
+from multinic.reading import Section
+from multinic.settings import (
+    HEAL_CHECK,
+    AccessSettings,
+    Autoscaled,
+    AutoscalerSettings,
+    CheckSettings,
+    Fixed,
+    FleetSettings,
+    HealthSettings,
+    MachineSettings,
+    NetworkSettings,
+    NextHopPolicy,
+    Replicas,
+    RouterSettings,
+    RoutesSettings,
+    Schedule,
+    UpdatesSettings,
+)
+from multinic.zones import REGION
+
+NAME = naming.VALID.pattern
+NAME_FORM = "a name of lower-case letters, digits and hyphens that begins with a letter"
+_TAG_FORM = "a network tag"
+
+
+def router(args: object, problems: Problems, path: str = "") -> RouterSettings:
+    """Reads the inputs of `MultinicRouter`.
+
+    Args:
+        args: A `MultinicRouterArgs`, or the same as plain JSON from a stack's configuration.
+        problems: Where problems are noted.
+        path: What their paths begin with.
+    """
+    top = Section(args, path, problems)
+    settings = RouterSettings(
+        next_hop=next_hop(top.section("next_hop")),
+        routes=_routes(top.section("routes")),
+        access=_access(top.section("access")),
+        fleet=_shape(top),
+    )
+    top.done()
+    rules.check(settings, problems, path)
+    return settings
+
+
+def fleet(args: object, problems: Problems, path: str = "") -> FleetSettings:
+    """Reads the inputs of `RouterFleet`."""
+    top = Section(args, path, problems)
+    settings = replace(
+        _shape(top),
+        service_account=top.link("service_account"),
+        scopes=top.texts("scopes", FleetSettings.scopes),
+        draining_sec=top.integer("draining_sec", FleetSettings.draining_sec, 0, 3600, "s"),
+    )
+    top.done()
+    rules.check(RouterSettings(fleet=settings), problems, path)
+    return settings
+
+
+def _shape(top: Section) -> FleetSettings:
+    return FleetSettings(
+        region=top.text("region", pattern=REGION, form="a region such as us-central1"),
+        networks=tuple(_network(section) for section in top.sections("networks")),
+        zones=top.texts("zones") if top.has("zones") else _no_zones(top),
+        machine=_machine(top.section("machine")),
+        project=top.text("project", ""),
+        replicas=_replicas(top.section("replicas")),
+        autoscaler=_autoscaler(top.section("autoscaler")),
+        health=_health(top.section("health")),
+        updates=_updates(top.section("updates")),
+        labels=top.pairs("labels"),
+        generation=top.text("generation", "", pattern="[a-z][a-z0-9]{0,9}", form="a letter and up to nine more"),
+    )
+
+
+def _no_zones(top: Section) -> None:
+    """Marks the key as known; None means that the zones are looked up."""
+    top.texts("zones")
+
+
+def _network(section: Section) -> NetworkSettings:
+    settings = NetworkSettings(
+        network=section.link("network"),
+        subnetwork=section.link("subnetwork"),
+        cidrs=section.cidrs("cidrs", None),
+        subnet_cidrs=section.cidrs("subnet_cidrs"),
+        address=section.link("address", required=False),
+        nic_type=section.choice("nic_type", NetworkSettings.nic_type),
+        queue_count=_optional(section, "queue_count", 1, 32),
+        mtu=_optional(section, "mtu", 1300, 8896, "bytes"),
+        project=section.text("project", ""),
+    )
+    section.done()
+    return settings
+
+
+def _replicas(section: Section) -> Replicas:
+    low = section.integer("min", Autoscaled.min, 0, 1000)
+    high = _optional(section, "max", 1, 1000)
+    only_min = section.has("min") and not section.has("max")
+    section.done()
+    if only_min:
+        return Fixed(low)
+    return Autoscaled(low, Autoscaled.max if high is None else high)
+
+
+def _autoscaler(section: Section) -> AutoscalerSettings:
+    default = AutoscalerSettings()
+    scale_in = section.section("scale_in")
+    settings = AutoscalerSettings(
+        cpu_target=section.number("cpu_target", default.cpu_target, 0.05, 1),
+        cooldown_sec=section.integer("cooldown_sec", default.cooldown_sec, 15, 600, "s"),
+        stabilization_sec=section.integer("stabilization_sec", default.stabilization_sec, 60, 3600, "s"),
+        scale_in_max_replicas=scale_in.integer("max_replicas", default.scale_in_max_replicas, 0, 1000),
+        scale_in_window_sec=scale_in.integer("window_sec", default.scale_in_window_sec, 60, 3600, "s"),
+        mode=section.choice("mode", default.mode),
+        predictive=section.choice("predictive", default.predictive),
+        schedules=tuple(_schedule(one) for one in section.sections("schedules", required=False)),
+    )
+    scale_in.done()
+    section.done()
+    return settings
+
+
+def _schedule(section: Section) -> Schedule:
+    settings = Schedule(
+        name=section.text("name", pattern=NAME, form=NAME_FORM),
+        schedule=section.text(
+            "schedule", pattern=r"\S+( \S+){4}", form="cron's five fields, such as '0 8 * * MON-FRI'"
+        ),
+        duration_sec=section.integer("duration_sec", None, 300, 7 * 24 * 3600, "s"),
+        min_replicas=section.integer("min_replicas", None, 0, 1000),
+        time_zone=section.text("time_zone", Schedule.time_zone, pattern=r"[A-Za-z0-9_+/-]+", form="an IANA time zone"),
+    )
+    section.done()
+    return settings
+
+
+def _machine(section: Section) -> MachineSettings:
+    default = MachineSettings()
+    kind = section.text("type", default.type)
+    parsed = machines.parse(kind)
+    if parsed is None:
+        section.problems.add(section.at("type"), f"{kind!r} is not a machine type such as {default.type}")
+    shielded = section.section("shielded")
+    settings = MachineSettings(
+        image=section.text("image", ""),
+        image_family=section.text("image_family", ""),
+        type=kind,
+        disk_gb=section.integer("disk_gb", default.disk_gb, 10, 65536, "GB"),
+        disk_type=section.text(
+            "disk_type", parsed.disk if parsed else default.disk_type, pattern=NAME, form="a disk type"
+        ),
+        disk_kms_key=section.link("disk_kms_key", required=False),
+        spot=section.flag("spot", default.spot),
+        secure_boot=shielded.flag("secure_boot", default.secure_boot),
+        vtpm=shielded.flag("vtpm", default.vtpm),
+        integrity_monitoring=shielded.flag("integrity_monitoring", default.integrity_monitoring),
+        confidential=section.flag("confidential", default.confidential),
+        tier_1=section.flag("tier_1", default.tier_1),
+        min_cpu_platform=section.text("min_cpu_platform", ""),
+        tags=_names(section, "tags", _TAG_FORM),
+        metadata=section.pairs("metadata"),
+        startup_script=section.text("startup_script", ""),
+        clamp_mss=_optional(section, "clamp_mss", 536, 8856, "bytes"),
+    )
+    shielded.done()
+    section.done()
+    check_image(section, settings.image, settings.image_family)
+    return settings
+
+
+def check_image(section: Section, image: str, family: str = "") -> None:
+    """Notes a missing or doubtful image."""
+    if image and family:
+        section.problems.add(section.at("image_family"), "is given together with image; give one of them")
+    if image:
+        images.check_exact(image, section.at("image"), section.problems)
+    elif family:
+        images.check_family(family, section.at("image_family"), section.problems)
+    elif not section.problems.touch(section.at("image")):
+        section.problems.add(
+            section.at("image"),
+            "is required: give an exact image such as projects/debian-cloud/global/images/debian-12-bookworm-v20260921",
+        )
+
+
+def _check(section: Section, default: CheckSettings) -> CheckSettings:
+    return CheckSettings(
+        interval_sec=section.integer("interval_sec", default.interval_sec, 1, 300, "s"),
+        timeout_sec=section.integer("timeout_sec", default.timeout_sec, 1, 300, "s"),
+        healthy_threshold=section.integer("healthy_threshold", default.healthy_threshold, 1, 10),
+        unhealthy_threshold=section.integer("unhealthy_threshold", default.unhealthy_threshold, 1, 10),
+        port=section.integer("port", default.port, 1, 65535),
+    )
+
+
+def _health(section: Section) -> HealthSettings:
+    traffic, heal = section.section("traffic"), section.section("heal")
+    settings = HealthSettings(
+        traffic=_check(traffic, CheckSettings()),
+        heal=_check(heal, HEAL_CHECK),
+        initial_delay_sec=heal.integer("initial_delay_sec", HealthSettings.initial_delay_sec, 0, 3600, "s"),
+        log=section.flag("log", HealthSettings.log),
+        regional=section.flag("regional", HealthSettings.regional),
+    )
+    traffic.done()
+    heal.done()
+    section.done()
+    return settings
+
+
+def next_hop(section: Section) -> NextHopPolicy:
+    """Reads how the load balancers spread and move connections."""
+    default = NextHopPolicy()
+    settings = NextHopPolicy(
+        session_affinity=section.choice("session_affinity", default.session_affinity),
+        tracking_mode=section.choice("tracking_mode", default.tracking_mode),
+        persistence=section.choice("persistence", default.persistence),
+        idle_timeout_sec=_optional(section, "idle_timeout_sec", 600, 57600, "s"),
+        draining_sec=section.integer("draining_sec", default.draining_sec, 0, 3600, "s"),
+        global_access=section.flag("global_access", default.global_access),
+        log_sample_rate=section.number("log_sample_rate", default.log_sample_rate, 0, 1),
+        failover_zones=section.texts("failover_zones"),
+        failover_ratio=section.number("failover_ratio", default.failover_ratio, 0, 1),
+        stateful=section.flag("stateful", default.stateful),
+    )
+    section.done()
+    return settings
+
+
+def _routes(section: Section) -> RoutesSettings:
+    settings = RoutesSettings(
+        priority=section.integer("priority", RoutesSettings.priority, 0, 65535),
+        tags=_names(section, "tags", _TAG_FORM),
+        allow_nested_cidrs=section.flag("allow_nested_cidrs", RoutesSettings.allow_nested_cidrs),
+    )
+    section.done()
+    return settings
+
+
+def _access(section: Section) -> AccessSettings:
+    settings = AccessSettings(
+        service_account=section.link("service_account", required=False),
+        scopes=section.texts("scopes", AccessSettings.scopes),
+        iap_ssh=section.flag("iap_ssh", AccessSettings.iap_ssh),
+    )
+    section.done()
+    return settings
+
+
+def _updates(section: Section) -> UpdatesSettings:
+    default = UpdatesSettings()
+    settings = UpdatesSettings(
+        type=section.choice("type", default.type),
+        minimal_action=section.choice("minimal_action", default.minimal_action),
+        max_surge=section.integer("max_surge", default.max_surge, 0, 100),
+        max_unavailable=section.integer("max_unavailable", default.max_unavailable, 0, 100),
+        min_ready_sec=section.integer("min_ready_sec", default.min_ready_sec, 0, 3600, "s"),
+        wait=section.flag("wait", default.wait),
+    )
+    section.done()
+    return settings
+
+
+def _optional(section: Section, key: str, low: int, high: int, unit: str = "") -> int | None:
+    """Reads a whole number that has no default of ours."""
+    value = section.integer(key, low, low, high, unit)
+    return value if section.has(key) else None
+
+
+def _names(section: Section, key: str, form: str) -> tuple[str, ...]:
+    """Reads a list of resource names."""
+    values = section.texts(key)
+    for index, value in enumerate(values):
+        if len(value) > naming.MAX_NAME or not naming.VALID.fullmatch(value):
+            section.problems.add(f"{section.at(key)}[{index}]", f"{value!r} is not {form}: {NAME_FORM}")
+    return values

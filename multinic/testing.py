@@ -1,0 +1,303 @@
+"""Unit tests of programs that use multinic, without engine, plugin or cloud.
+
+    from multinic import testing
+
+    def test_routes() -> None:
+        declared = testing.run(my_program)
+        assert declared.one("compute.Route", "left")["priority"] == 900
+
+`run` gives the program mocks that answer as Google Cloud does, waits for everything it started (a failed assertion in
+an `apply`, an exception in a task and a coroutine that nobody awaited all fail the test), and hands back what it
+declared as plain values. Each run has its own event loop and its own Pulumi settings; nothing is left behind.
+Does not check what Google Cloud would refuse: that needs the lab.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import gc
+import hashlib
+import json
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks, rpc, set_mocks
+from pulumi.runtime.config import set_all_config
+from pulumi.runtime.settings import set_root_resource
+from pulumi.runtime.stack import run_in_stack
+
+from multinic.testing_outputs import computed
+
+Inputs = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A declared resource.
+
+    Attributes:
+        urn: Its URN; the names of parents' types are part of it.
+        type: Its type token, such as gcp:compute/route:Route.
+        name: Its logical name.
+        inputs: Its inputs as the provider gets them, in camelCase; in a preview, without those not known yet.
+        parent: URN of its parent.
+        depends_on: URNs that it waits for.
+        delete_before_replace: Whether a replacement begins with deletion.
+        retain_on_delete: Whether deletion leaves it in the cloud.
+        custom: False for components.
+    """
+
+    urn: str
+    type: str
+    name: str
+    inputs: Inputs
+    parent: str = ""
+    depends_on: tuple[str, ...] = ()
+    delete_before_replace: bool = False
+    retain_on_delete: bool = False
+    custom: bool = True
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns an input."""
+        return self.inputs[key]
+
+    def is_a(self, kind: str) -> bool:
+        """Whether it has this type: a whole token or its end, such as ``compute.Route`` or ``Route``."""
+        module, _, last = self.type.rpartition(":")
+        return kind in (self.type, last, f"{module.split(':')[-1].split('/')[0]}.{last}")
+
+
+@dataclass
+class Declared:
+    """What a program declared.
+
+    Attributes:
+        resources: All resources in the order of their registration.
+        outputs: What the stack exports.
+        component_outputs: URN of a component → its registered outputs.
+        messages: What the program logged, with the severity in front.
+        calls: Token and arguments of each function that it called.
+    """
+
+    resources: list[Resource] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    component_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def all(self, kind: str, part: str = "") -> list[Resource]:
+        """Returns the resources of a type whose names contain a text."""
+        return [one for one in self.resources if one.is_a(kind) and part in one.name]
+
+    def one(self, kind: str, part: str = "") -> Resource:
+        """Returns the only such resource.
+
+        Raises:
+            LookupError: There is none, or more than one.
+        """
+        found = self.all(kind, part)
+        if len(found) != 1:
+            names = ", ".join(f"{one.type} {one.name}" for one in (found or self.resources))
+            raise LookupError(f"{len(found)} resources are a {kind} with {part!r} in the name; there are: {names}")
+        return found[0]
+
+    @property
+    def urns(self) -> list[str]:
+        """All URNs, sorted."""
+        return sorted(one.urn for one in self.resources)
+
+
+@dataclass(frozen=True)
+class Region:
+    """The cloud that the mocks answer for.
+
+    Attributes:
+        project: The provider's project.
+        name: The provider's region.
+        zones: What a look-up of zones answers.
+        image: What a look-up of an image family answers.
+    """
+
+    project: str = "lab"
+    name: str = "us-central1"
+    zones: Sequence[str] = ("us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f")
+    image: str = "debian-12-bookworm-v20260921"
+
+
+class Mocks(mocks.Mocks):
+    """Answers like Google Cloud; in a preview only with what a preview can know.
+
+    Subclass it for types that multinic does not use, and give it to `run`.
+    """
+
+    def __init__(self, region: Region | None = None, *, preview: bool = False) -> None:
+        self.region = region or Region()
+        self.preview = preview
+        self.declared = Declared()
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Inputs]:
+        """Returns id and outputs of a resource."""
+        if not args.custom:
+            return None, {}
+        name = args.inputs.get("name") or f"{args.name}-{hashlib.sha256(args.name.encode()).hexdigest()[:7]}"
+        outputs = {"name": name, **args.inputs}
+        if self.preview:
+            return None, outputs
+        outputs |= computed(args.typ, outputs, self.region.project, self.region.name)
+        return str(outputs.get("selfLink", name)), outputs
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
+        """Answers a function of the provider."""
+        self.declared.calls.append((args.token, dict(args.args)))
+        function = args.token
+        if function == "gcp:compute/getZones:getZones":
+            return {"id": "zones", "names": list(self.region.zones), **args.args}, None
+        if function == "gcp:compute/getImage:getImage":
+            project = args.args.get("project", self.region.project)
+            link = f"https://www.googleapis.com/compute/v1/projects/{project}/global/images/{self.region.image}"
+            return {"id": link, "name": self.region.image, "selfLink": link, **args.args}, None
+        raise NotImplementedError(f"{args.token}: give `run` a subclass of testing.Mocks that answers it")
+
+
+def run(
+    program: Callable[[], Any],
+    *,
+    config: Mapping[str, Any] | None = None,
+    preview: bool = False,
+    given: Mocks | None = None,
+    project: str = "multinic",
+    stack: str = "dev",
+) -> Declared:
+    """Runs a Pulumi program with mocks and returns what it declared.
+
+    Args:
+        program: A function without arguments; async is fine. Its resources are made and its exports set as in a stack.
+        config: The stack's configuration, values as in Pulumi's YAML file. Default: empty.
+        preview: Whether it runs as a preview, where computed outputs are unknown.
+        given: Mocks of your own.
+        project: Name of the Pulumi project.
+        stack: Name of the stack.
+
+    Raises:
+        Exception: Whatever the program raised, also in an `apply`.
+        RuntimeError: It called an async function and did not await it.
+    """
+    answers = given or Mocks(preview=preview)
+    answers.preview = preview
+
+    async def main() -> None:
+        plain = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (config or {}).items()}
+        set_all_config(plain)
+        set_mocks(
+            answers,
+            project=project,
+            stack=stack,
+            preview=preview,
+            monitor=_Monitor(answers),
+            logger=_listen(answers.declared.messages),
+        )
+        set_root_resource(None)  # `set_mocks` made a root of its own; the program gets one with its exports
+        await run_in_stack(program)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # Pulumi keeps its settings in context variables: what is set in a copy of the context ends with it.
+        contextvars.copy_context().run(asyncio.run, main())
+        gc.collect()
+    for warning in caught:
+        if "was never awaited" in str(warning.message):
+            raise RuntimeError(f"{warning.message}: what it should have done or checked did not happen")
+        if not issubclass(warning.category, DeprecationWarning | ResourceWarning):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return answers.declared
+
+
+class _Monitor(mocks.MockMonitor):
+    """Pulumi's own mock engine, which also notes what it is told."""
+
+    def __init__(self, answers: Mocks) -> None:
+        super().__init__(answers)  # type: ignore[no-untyped-call]
+        self._declared = answers.declared
+
+    def Invoke(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
+        with _own_loop():
+            return super().Invoke(request)  # type: ignore[no-untyped-call]
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
+        with _own_loop():
+            response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
+        if request.type == "pulumi:pulumi:Stack":
+            return response
+        if any(one.urn == response.urn for one in self._declared.resources):
+            raise pulumi.RunError(f"two resources are named {response.urn}")
+        self._declared.resources.append(
+            Resource(
+                urn=response.urn,
+                type=request.type,
+                name=request.name,
+                inputs=_whole(rpc.deserialize_properties(request.object)),
+                parent=request.parent,
+                depends_on=tuple(sorted(request.dependencies)),
+                delete_before_replace=request.deleteBeforeReplace,
+                retain_on_delete=request.retainOnDelete,
+                custom=request.custom,
+            )
+        )
+        return response
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
+        outputs = _whole(rpc.deserialize_properties(request.outputs, keep_unknowns=True))
+        if "::pulumi:pulumi:Stack::" in request.urn:
+            self._declared.outputs.update(outputs)
+        else:
+            self._declared.component_outputs[request.urn] = outputs
+        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def _own_loop() -> Iterator[None]:
+    """Gives a worker thread an event loop and closes it: the mock engine makes one a thread and leaves it open."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            yield
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+    else:
+        yield
+
+
+def _whole(value: Any) -> Any:
+    """Returns whole numbers as such: on the way to the engine every number becomes a float."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return value
+
+
+class _Listener(logging.Handler):
+    """Keeps what the program logs."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__()
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._messages.append(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+def _listen(messages: list[str]) -> logging.Logger:
+    logger = logging.Logger("multinic.testing", logging.INFO)
+    logger.addHandler(_Listener(messages))
+    return logger

@@ -1,0 +1,161 @@
+"""The dev stack: two networks, a router between them, a client and a server. Everything in one program.
+
+Its configuration (`multinic:…`) takes the same nested inputs as the components, and the same checks judge them:
+
+- `networks`: list of `RoutedNetworkArgs`, in the order of the NICs;
+- `zones`: list of zones;
+- `router`: `MultinicRouterArgs` without region, zones and networks;
+- `endpoints`: `machine_type` and `disk_gb` of the client and the server, and their `image` if it is not the routers'.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pulumi
+
+from multinic import (
+    Endpoints,
+    EndpointsArgs,
+    MultinicRouter,
+    MultinicRouterArgs,
+    NetworkArgs,
+    RoutedNetworks,
+    RoutedNetworksArgs,
+    endpoints,
+    networks,
+    parsing,
+)
+from multinic.problems import Problems
+from stacks.config import StackConfig
+
+KEYS = ("endpoints", "networks", "router", "zones")
+NETWORKS = [{"name": "left", "cidr": "10.10.0.0/24"}, {"name": "right", "cidr": "10.20.0.0/24"}]
+
+_BY_STACK = {
+    "networks": "the networks of a dev stack are given as multinic:networks",
+    "region": "the region of a stack is given as gcp:region",
+    "zones": "the zones of a dev stack are given as multinic:zones",
+}
+
+_NOT_ENDPOINTS = {"cidrs", "clients", "servers", "zones"}
+
+
+@dataclass(frozen=True)
+class DevSettings:
+    """The configuration, checked as far as it can be before anything is declared."""
+
+    region: str
+    networks: list[dict[str, Any]]
+    zones: Any
+    router: Mapping[str, Any]
+    endpoints: Mapping[str, Any]
+
+    def networks_args(self) -> RoutedNetworksArgs:
+        """Inputs of the networks."""
+        return cast(RoutedNetworksArgs, {"region": self.region, "networks": self.networks})
+
+    def router_args(self, joined: Sequence[NetworkArgs]) -> MultinicRouterArgs:
+        """Inputs of the router between these networks."""
+        given = {key: value for key, value in self.router.items() if key not in _BY_STACK}
+        args = {**given, "region": self.region, "networks": list(joined)}
+        if self.zones is not None:
+            args["zones"] = self.zones
+        return cast(MultinicRouterArgs, args)
+
+    def endpoints_args(self, joined: Sequence[NetworkArgs], zones: Sequence[str]) -> EndpointsArgs:
+        """Inputs of the client in the first network and the server in the second."""
+        machine = self.router.get("machine")
+        image = machine.get("image", "") if isinstance(machine, Mapping) else ""
+        ends = [{"network": one["network"], "subnetwork": one["subnetwork"]} for one in joined[:2]]
+        cidrs = sorted({cidr for one in joined for cidr in one["cidrs"]})
+        stack = {"zones": list(zones), "clients": ends[0], "servers": ends[-1], "cidrs": cidrs}
+        return cast(EndpointsArgs, {"image": image, **self.endpoints, **stack})
+
+
+def read() -> DevSettings:
+    """Reads the configuration and checks all of it.
+
+    Raises:
+        InputError: Something in it cannot be used; nothing has been declared yet.
+    """
+    problems = Problems()
+    config = StackConfig(problems, KEYS)
+    router = config.value("router", {})
+    ends = config.value("endpoints", {})
+    settings = DevSettings(
+        region=config.region(),
+        networks=config.value("networks", NETWORKS),
+        zones=config.value("zones", None),
+        router=router if isinstance(router, Mapping) else {},
+        endpoints=ends if isinstance(ends, Mapping) else {},
+    )
+    for key, value in (("router", router), ("endpoints", ends)):
+        if not isinstance(value, Mapping):
+            problems.add(f"multinic:{key}", f"must be a mapping of names to values, not {value!r}")
+    for key in settings.router.keys() & _BY_STACK.keys():
+        problems.add(f"multinic:router.{key}", _BY_STACK[key])
+    for key in settings.endpoints.keys() & _NOT_ENDPOINTS:
+        problems.add(f"multinic:endpoints.{key}", "is decided by the dev stack itself; leave it out")
+    _check(settings, problems)
+    problems.raise_if_any()
+    return settings
+
+
+def _check(settings: DevSettings, problems: Problems) -> None:
+    """Runs the components' own checks with the links that the networks will have."""
+    found = Problems()
+    made = networks.parse(settings.networks_args(), found)
+    joined = [
+        one.router_network(f"projects/p/global/networks/{i}", f"projects/p/regions/{made.region}/subnetworks/{i}")
+        for i, one in enumerate(made.networks)
+    ]
+    _take_over(found, problems, {"networks": "multinic:networks", "region": "gcp:region"})
+    if not found.found:
+        found = Problems()
+        parsing.router(settings.router_args(joined), found)
+        names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
+        _take_over(found, problems, names, "multinic:router.")
+    if len(joined) > 1:
+        found = Problems()
+        endpoints.parse(settings.endpoints_args(joined, [f"{made.region}-b"]), found)
+        # What the endpoints only take over from the rest of the configuration has been judged there.
+        own = [problem for problem in found.found if problem.path.split(".")[0] in settings.endpoints]
+        _take_over(Problems(own), problems, {}, "multinic:endpoints.")
+
+
+def _take_over(found: Problems, problems: Problems, names: Mapping[str, str], prefix: str = "") -> None:
+    """Notes a component's problems under the names that they have in the configuration."""
+    for problem in found.found:
+        head = problem.path.split(".")[0].split("[")[0]
+        path = names[head] + problem.path[len(head) :] if head in names else prefix + problem.path
+        problems.add(path, problem.message, rule=problem.rule, is_output=problem.is_output)
+
+
+def program() -> None:
+    """Declares the stack.
+
+    Raises:
+        InputError: The configuration cannot be used; its text is for people, and nothing was declared.
+    """
+    settings = read()
+    joined = RoutedNetworks("dev", settings.networks_args())
+    router = MultinicRouter("router", settings.router_args(joined.router_networks))
+    ends = Endpoints("ends", settings.endpoints_args(joined.router_networks, router.zones))
+
+    # Flat and plain: one secret or one unknown in a nested output would spread over the whole of it.
+    pulumi.export("region", settings.region)
+    pulumi.export("zones", list(router.zones))
+    pulumi.export("networks", joined.networks)
+    pulumi.export("subnetworks", joined.subnetworks)
+    pulumi.export("next_hop_addresses", router.addresses)
+    pulumi.export("next_hops", router.next_hops)
+    pulumi.export("backend_services", router.backend_services)
+    pulumi.export("instance_groups", router.groups)
+    pulumi.export("template", router.template)
+    pulumi.export("heal_check", router.heal_check)
+    pulumi.export("traffic_check", router.traffic_check)
+    pulumi.export("service_account", router.service_account)
+    pulumi.export("routes", router.routes)
+    for name in ("clients", "client_addresses", "client_zones", "servers", "server_addresses", "server_zones"):
+        pulumi.export(name, getattr(ends, name))
