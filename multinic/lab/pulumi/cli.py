@@ -1,0 +1,192 @@
+"""The Pulumi CLI: found on PATH, or built once from its Go module into the user's cache.
+
+PyPI, npm and Debian do not carry it; ``tools/pulumi`` is a Go module that does. Building takes about eight minutes
+on two cores, so the result is kept, under a folder whose name has the version.
+
+Usage: ``python -m multinic.lab.pulumi.cli build`` and ``… which``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+MODULE = "github.com/pulumi/pulumi/pkg/v3"
+LEAST = (3, 200)
+"""Oldest CLI that is taken from PATH: those before lack parts of the protocol that the SDK in use speaks."""
+
+LEAST_GO = (1, 26)
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+_TOOLS = Path(__file__).parents[3] / "tools" / "pulumi"
+_PROGRESS_EVERY_S = 5.0
+_VERSION_TIMEOUT_S = 60.0
+
+
+class CliError(Exception):
+    """There is no CLI and none can be built; the text says what is missing and how to get it."""
+
+
+def version_to_build() -> str:
+    """Return the CLI's version in ``tools/pulumi/go.mod``.
+
+    Raises:
+        CliError: If the module is not there, as in an installed wheel.
+    """
+    try:
+        text = (_TOOLS / "go.mod").read_text()
+    except FileNotFoundError as error:
+        raise CliError(
+            "the Pulumi CLI can be built only in a clone of the repository, which has tools/pulumi; "
+            "elsewhere install it from pulumi.com and put it on PATH"
+        ) from error
+    found = re.search(rf"{re.escape(MODULE)} v(\S+)", text)
+    if not found:
+        raise CliError(f"{_TOOLS / 'go.mod'} does not name {MODULE}")
+    return found.group(1)
+
+
+def cache() -> Path:
+    """Return where built CLIs are kept: ``$XDG_CACHE_HOME/multinic/pulumi``, by default below ``~/.cache``."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "multinic" / "pulumi"
+
+
+def built() -> Path | None:
+    """Return the CLI in the cache, if it has been built."""
+    try:
+        path = cache() / version_to_build() / "bin" / "pulumi"
+    except CliError:
+        return None
+    return path if os.access(path, os.X_OK) else None
+
+
+def on_path() -> Path | None:
+    """Return the CLI on PATH if its version fits."""
+    name = shutil.which("pulumi")
+    if not name:
+        return None
+    found = _VERSION.match(_output([name, "version"]))
+    if not found:
+        return None
+    major, minor = int(found.group(1)), int(found.group(2))
+    return Path(name) if major == LEAST[0] and minor >= LEAST[1] else None
+
+
+def find() -> Path | None:
+    """Return the CLI to use: the one on PATH if it fits, else the one that was built; None if there is neither."""
+    return on_path() or built()
+
+
+def build(progress: Callable[[str], None] | None = None) -> Path:
+    """Build the CLI into the cache, unless it is there already.
+
+    Args:
+        progress: Gets a line every few seconds.
+
+    Returns:
+        The executable.
+
+    Raises:
+        CliError: If it cannot be built.
+    """
+    say = progress or _print
+    ready = built()
+    if ready:
+        return ready
+    version = version_to_build()
+    go = _go()
+    target = cache() / version / "bin" / "pulumi"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever finds `pulumi` there finds all of it: it gets its name when it is complete.
+    unfinished = target.with_name(f".pulumi.{os.getpid()}")
+    flags = f"-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}"
+    command = [go, "build", "-v", "-o", str(unfinished), "-ldflags", flags, f"{MODULE}/cmd/pulumi"]
+    say(f"building the Pulumi CLI {version} from its Go module, once; about eight minutes on two cores")
+    try:
+        _run(command, say)
+        unfinished.rename(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    say(f"built {target}")
+    return target
+
+
+def _go() -> str:
+    go = shutil.which("go") or next(iter(map(str, Path("/usr/local/go/bin").glob("go"))), None)
+    wanted = ".".join(map(str, LEAST_GO))
+    if not go:
+        raise CliError(
+            f"building the Pulumi CLI needs Go {wanted} or later, and there is no `go` on PATH; see go.dev/dl"
+        )
+    found = re.search(r"go(\d+)\.(\d+)", _output([go, "env", "GOVERSION"]))
+    if not found or (int(found.group(1)), int(found.group(2))) < LEAST_GO:
+        have = found.group(0).removeprefix("go") if found else "one of unknown version"
+        raise CliError(f"building the Pulumi CLI needs Go {wanted} or later, and {go} is {have}; see go.dev/dl")
+    return go
+
+
+def _run(command: list[str], say: Callable[[str], None]) -> None:
+    """Run the build, saying every few seconds how many packages are compiled and what comes now."""
+    begun = last = time.monotonic()
+    packages = 0
+    tail: list[str] = []
+    process = subprocess.Popen(command, cwd=_TOOLS, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            tail = [*tail[-20:], line.rstrip()]
+            packages += 1
+            if time.monotonic() - last >= _PROGRESS_EVERY_S:
+                last = time.monotonic()
+                say(f"  {int(last - begun)} s, {packages} packages, now {line.strip()}")
+        if process.wait() != 0:
+            raise CliError("the Pulumi CLI could not be built:\n" + "\n".join(tail))
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+        if process.stderr:
+            process.stderr.close()
+
+
+def _output(command: list[str]) -> str:
+    environment = dict(os.environ, PULUMI_SKIP_UPDATE_CHECK="true")
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_VERSION_TIMEOUT_S, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``build`` or ``which`` and return the exit code."""
+    if arguments == ["build"]:
+        try:
+            _print(str(build()))
+        except CliError as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+        return 0
+    if arguments == ["which"]:
+        found = find()
+        _print(str(found) if found else "no Pulumi CLI: `python -m multinic.lab.pulumi.cli build` builds one")
+        return 0 if found else 1
+    sys.stderr.write("usage: python -m multinic.lab.pulumi.cli build|which\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
