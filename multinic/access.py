@@ -75,7 +75,9 @@ def _rule(
     ports: Sequence[int] = (),
 ) -> gcp.compute.Firewall:
     """Declares one ingress rule: TCP to the given ports, or every protocol without any."""
-    tcp = {"protocol": "tcp", "ports": [str(port) for port in sorted(ports)]}
+    allowed: gcp.compute.FirewallAllowArgsDict = {"protocol": "all"}
+    if ports:
+        allowed = {"protocol": "tcp", "ports": [str(port) for port in sorted(ports)]}
     return gcp.compute.Firewall(
         naming.child(name, role),
         project=network.project or naming.project_of_link(network.network),
@@ -84,6 +86,6 @@ def _rule(
         priority=900,
         source_ranges=list(sources),
         target_service_accounts=[email],
-        allows=[tcp if ports else {"protocol": "all"}],
+        allows=[allowed],
         opts=pulumi.ResourceOptions(parent=parent),
     )

@@ -11,7 +11,7 @@ import pulumi_gcp as gcp
 from multinic import checks, naming, parsing, template, zones
 from multinic.args import RouterFleetArgs
 from multinic.choices import UpdateType
-from multinic.problems import InputError, Problem, Problems
+from multinic.problems import Problems
 from multinic.settings import BOOT_BUDGET_SEC, Autoscaled, AutoscalerSettings, Fixed, FleetSettings
 
 
@@ -38,7 +38,7 @@ class RouterFleet(pulumi.ComponentResource):
         super().__init__("multinic:index:RouterFleet", name, {}, opts)
         self._settings = settings
         self._names = naming.prefix(name, settings.generation)
-        self.zones = settings.zones or self._look_up_zones()
+        self.zones = zones.resolve(settings.zones, settings.region, settings.project or None, self)
 
         self._heal_check = checks.global_check(
             naming.child(self._names, "heal"),
@@ -70,16 +70,6 @@ class RouterFleet(pulumi.ComponentResource):
 
     def _child(self, **options: Any) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, **options)
-
-    def _look_up_zones(self) -> tuple[str, ...]:
-        settings = self._settings
-        found = zones.look_up(settings.region, settings.project or None, pulumi.InvokeOptions(parent=self))
-        if not found:
-            raise InputError(
-                [Problem("region", f"no ordinary zone of {settings.region} is up; give zones", "zone-some")]
-            )
-        pulumi.log.info(f"zones of {settings.region}: {', '.join(found)}", self)
-        return found
 
     def _manager(self, zone: str) -> gcp.compute.InstanceGroupManager:
         settings = self._settings

@@ -13,7 +13,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from multinic.problems import InputError, Problem
 from multinic.settings import FleetSettings
 
 REQUEST_PATH = "/status.json"
@@ -98,10 +97,7 @@ def render(fleet: FleetSettings) -> dict[str, str]:
     """Returns the whole instance metadata of a fleet's routers.
 
     The same settings give the same text, sorted and without time or chance, so nothing is replaced that did not
-    change.
-
-    Raises:
-        InputError: It is larger than what is sent.
+    change. Whether it is small enough is a rule of the settings, see `oversize`.
     """
     metadata = dict(read_files()) | dict(fleet.machine.metadata)
     metadata["multinic-config"] = _json(guest_config(fleet))
@@ -111,7 +107,6 @@ def render(fleet: FleetSettings) -> dict[str, str]:
         )
     if fleet.machine.startup_script:
         metadata["multinic-user-startup-script"] = fleet.machine.startup_script
-    _check_size(metadata)
     return dict(sorted(metadata.items()))
 
 
@@ -133,19 +128,14 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
-def _check_size(metadata: Mapping[str, str]) -> None:
+def oversize(metadata: Mapping[str, str]) -> list[str]:
+    """Returns what is too large in the metadata, one sentence each."""
     sizes = {key: len(key) + len(value.encode()) for key, value in metadata.items()}
-    problems = [
-        Problem(
-            "machine.metadata",
-            f"{key} is {size} bytes long; multinic sends at most {MAX_KEY_BYTES} a key",
-            "metadata-size",
-        )
+    found = [
+        f"{key} is {size} bytes long; multinic sends at most {MAX_KEY_BYTES} a key"
         for key, size in sizes.items()
         if size > MAX_KEY_BYTES
     ]
     if (total := sum(sizes.values())) > MAX_ALL_BYTES:
-        message = f"all metadata together is {total} bytes long; multinic sends at most {MAX_ALL_BYTES}"
-        problems.append(Problem("machine.metadata", message, "metadata-size"))
-    if problems:
-        raise InputError(problems)
+        found.append(f"all metadata together is {total} bytes long; multinic sends at most {MAX_ALL_BYTES}")
+    return found

@@ -91,7 +91,7 @@ def project_of_link(link: pulumi.Input[str]) -> pulumi.Input[str] | None:
     """
     if isinstance(link, str):
         return project_of(link)
-    return pulumi.Output.from_input(link).apply(_project_or_fail)
+    return pulumi.Output.all(link).apply(lambda known: _project_or_fail(str(known[0])))
 
 
 def _project_or_fail(link: str) -> str:

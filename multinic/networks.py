@@ -95,6 +95,11 @@ class RoutedNetworks(pulumi.ComponentResource):
         problems.raise_if_any()
         super().__init__("multinic:index:RoutedNetworks", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
+        if len({one.mtu for one in settings.networks}) > 1:
+            mtus = ", ".join(f"{one.name} {one.mtu}" for one in settings.networks)
+            pulumi.log.warn(
+                f"the networks' MTUs differ ({mtus} bytes): connections between them get the smallest", self
+            )
         self.router_networks: list[NetworkArgs] = []
         """The networks as `MultinicRouter` wants them."""
         for one in settings.networks:

@@ -4,8 +4,6 @@ It carries every protocol, whatever its rule names: TCP with all ports. L3_DEFAU
 dropped silently. https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
 """
 
-from typing import Any
-
 import pulumi
 import pulumi_gcp as gcp
 
@@ -39,6 +37,11 @@ class NextHop(pulumi.ComponentResource):
         problems.raise_if_any()
         super().__init__("multinic:index:NextHop", name, {}, opts)
 
+        failover: gcp.compute.RegionBackendServiceFailoverPolicyArgsDict = {"failover_ratio": policy.failover_ratio}
+        log: gcp.compute.RegionBackendServiceLogConfigArgsDict = {
+            "enable": True,
+            "sample_rate": policy.log_sample_rate,
+        }
         service = gcp.compute.RegionBackendService(
             naming.child(name, "backend"),
             project=project,
@@ -55,8 +58,8 @@ class NextHop(pulumi.ComponentResource):
                 {"group": group, "balancing_mode": "CONNECTION", "failover": zone in policy.failover_zones}
                 for zone, group in backends.items()
             ],
-            failover_policy={"failover_ratio": policy.failover_ratio} if policy.failover_zones else None,
-            log_config={"enable": True, "sample_rate": policy.log_sample_rate} if policy.log_sample_rate else None,
+            failover_policy=failover if policy.failover_zones else None,
+            log_config=log if policy.log_sample_rate else None,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.address = (
@@ -105,9 +108,9 @@ class NextHop(pulumi.ComponentResource):
         return reserved.address
 
 
-def tracking(policy: NextHopPolicy) -> dict[str, Any]:
+def tracking(policy: NextHopPolicy) -> gcp.compute.RegionBackendServiceConnectionTrackingPolicyArgsDict:
     """Returns the connection tracking policy, every number of it written out."""
-    result: dict[str, Any] = {
+    result: gcp.compute.RegionBackendServiceConnectionTrackingPolicyArgsDict = {
         "tracking_mode": policy.tracking_mode.value,
         "connection_persistence_on_unhealthy_backends": policy.persistence.value,
     }

@@ -31,6 +31,7 @@ from multinic.zones import REGION
 
 NAME = naming.VALID.pattern
 NAME_FORM = "a name of lower-case letters, digits and hyphens that begins with a letter"
+PROJECT = r"[a-z][-a-z0-9.:]{0,61}[a-z0-9]"
 _TAG_FORM = "a network tag"
 
 
@@ -72,9 +73,9 @@ def _shape(top: Section) -> FleetSettings:
     return FleetSettings(
         region=top.text("region", pattern=REGION, form="a region such as us-central1"),
         networks=tuple(_network(section) for section in top.sections("networks")),
-        zones=top.texts("zones") if top.has("zones") else _no_zones(top),
+        zones=_zones(top),
         machine=_machine(top.section("machine")),
-        project=top.text("project", ""),
+        project=top.text("project", "", pattern=PROJECT, form="a project id"),
         replicas=_replicas(top.section("replicas")),
         autoscaler=_autoscaler(top.section("autoscaler")),
         health=_health(top.section("health")),
@@ -84,9 +85,10 @@ def _shape(top: Section) -> FleetSettings:
     )
 
 
-def _no_zones(top: Section) -> None:
-    """Marks the key as known; None means that the zones are looked up."""
-    top.texts("zones")
+def _zones(top: Section) -> tuple[str, ...] | None:
+    """Reads the zones; None means that they are looked up."""
+    given = top.texts("zones")
+    return given if top.has("zones") else None
 
 
 def _network(section: Section) -> NetworkSettings:
@@ -99,7 +101,7 @@ def _network(section: Section) -> NetworkSettings:
         nic_type=section.choice("nic_type", NetworkSettings.nic_type),
         queue_count=_optional(section, "queue_count", 1, 32),
         mtu=_optional(section, "mtu", 1300, 8896, "bytes"),
-        project=section.text("project", ""),
+        project=section.text("project", "", pattern=PROJECT, form="a project id"),
     )
     section.done()
     return settings

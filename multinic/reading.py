@@ -116,7 +116,8 @@ class Section:
 
     def pairs(self, key: str) -> dict[str, str]:
         """Reads a mapping of strings to strings, empty when not given."""
-        values = self._read(key, {}, "a mapping of strings", lambda v: isinstance(v, Mapping), {})
+        none: Mapping[str, object] = {}
+        values = self._read(key, none, "a mapping of strings", lambda v: isinstance(v, Mapping), none)
         result = {}
         for name, value in values.items():
             path = f"{self.at(key)}.{name}"

@@ -6,9 +6,12 @@ clients ── network 0 ── next hop 0 ─┐             ┌─ next hop 1 
                                     └─────────────┘
 """
 
+from collections.abc import Sequence
+from typing import cast
+
 import pulumi
 
-from multinic import access, checks, naming, parsing, routes
+from multinic import access, checks, naming, parsing, routes, zones
 from multinic.args import MultinicRouterArgs, NextHopArgs, RouterFleetArgs
 from multinic.fleet import RouterFleet
 from multinic.next_hop import NextHop
@@ -50,6 +53,8 @@ class MultinicRouter(pulumi.ComponentResource):
         names = naming.prefix(name, fleet_settings.generation)
         project = fleet_settings.project or None
         child = pulumi.ResourceOptions(parent=self)
+        self.zones = zones.resolve(fleet_settings.zones, fleet_settings.region, project, self)
+        """Zones in which routers stand, also when they were looked up."""
 
         given = settings.access.service_account
         email = pulumi.Output.from_input(given) if given else access.declare_service_account(names, project, self)
@@ -57,10 +62,7 @@ class MultinicRouter(pulumi.ComponentResource):
 
         # A group waits for its VMs to be healthy, and without the firewall no probe reaches them.
         after_firewall = pulumi.ResourceOptions(parent=self, depends_on=firewall)
-        fleet = RouterFleet(naming.child(name, "fleet"), fleet_args(args, settings, email), after_firewall)
-
-        self.zones = fleet.zones
-        """Zones in which routers stand, also when they were looked up."""
+        fleet = RouterFleet(naming.child(name, "fleet"), fleet_args(args, settings, self.zones, email), after_firewall)
 
         health = fleet_settings.health
         check_name = naming.child(names, "traffic")
@@ -105,15 +107,18 @@ class MultinicRouter(pulumi.ComponentResource):
         )
 
 
-def fleet_args(args: MultinicRouterArgs, settings: RouterSettings, email: pulumi.Input[str]) -> RouterFleetArgs:
-    """Returns the fleet's part of the inputs."""
-    shape = {key: value for key, value in args.items() if key not in ("next_hop", "routes", "access")}
-    return RouterFleetArgs(
-        **shape,  # type: ignore[typeddict-item]
-        service_account=email,
-        scopes=list(settings.access.scopes),
-        draining_sec=settings.next_hop.draining_sec,
-    )
+def fleet_args(
+    args: MultinicRouterArgs, settings: RouterSettings, in_zones: Sequence[str], email: pulumi.Input[str]
+) -> RouterFleetArgs:
+    """Returns the fleet's part of the inputs, with the zones resolved."""
+    shape = {key: value for key, value in args.items() if key not in ("next_hop", "routes", "access", "zones")}
+    own = {
+        "zones": list(in_zones),
+        "service_account": email,
+        "scopes": list(settings.access.scopes),
+        "draining_sec": settings.next_hop.draining_sec,
+    }
+    return cast(RouterFleetArgs, {**shape, **own})
 
 
 def hop_args(

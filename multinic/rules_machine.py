@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable
 
+from multinic import guest_files
 from multinic.choices import MinimalAction, NicType, UpdateType
+from multinic.reading import similar
 from multinic.settings import SPOT_DRAIN_SEC, Autoscaled, AutoscalerSettings, Fixed, RouterSettings
 
 _NICS = "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts"
@@ -12,11 +14,13 @@ _METADATA = "https://docs.cloud.google.com/compute/docs/metadata/setting-custom-
 _LABELS = "https://docs.cloud.google.com/compute/docs/labeling-resources"
 _UPDATES = "https://docs.cloud.google.com/compute/docs/instance-groups/rolling-out-updates-to-managed-instance-groups"
 _SPOT = "https://docs.cloud.google.com/compute/docs/instances/spot"
+_BACKENDS = "https://docs.cloud.google.com/load-balancing/docs/backend-service"
 _AUTOSCALER = "https://docs.cloud.google.com/compute/docs/autoscaler"
 _CONFIDENTIAL = "https://docs.cloud.google.com/confidential-computing/confidential-vm/docs/supported-configurations"
 
 _OURS = re.compile(r"multinic-.*|startup-script(-url)?|shutdown-script(-url)?")
-_MAX_SCRIPT = 64 * 1024
+
+_BOOT_DISKS = ("pd-standard", "pd-balanced", "pd-ssd", "pd-extreme", "hyperdisk-balanced", "hyperdisk-extreme")
 
 Findings = Iterable[tuple[str, str]]
 
@@ -50,6 +54,8 @@ def _tier_1(settings: RouterSettings) -> Findings:
 
 def _disk(settings: RouterSettings) -> Findings:
     machine, disk = settings.fleet.machine.parsed_type, settings.fleet.machine.disk_type
+    if disk not in _BOOT_DISKS:
+        yield "machine.disk_type", f"{disk!r} is no type of boot disk{similar(disk, _BOOT_DISKS)}"
     if machine and machine.facts and not machine.facts.persistent_disk and disk.startswith("pd-"):
         yield "machine.disk_type", f"{machine.series} machines have no Persistent Disk; give {machine.disk}"
 
@@ -77,17 +83,19 @@ def _spot_drain(settings: RouterSettings) -> Findings:
 
 
 def _metadata(settings: RouterSettings) -> Findings:
-    for key, value in settings.fleet.machine.metadata.items():
+    for key in settings.fleet.machine.metadata:
         path = f"machine.metadata.{key}"
         if _OURS.fullmatch(key):
             cure = "; use machine.startup_script" if key.startswith("startup-script") else ""
             yield path, f"is multinic's own key{cure}"
         elif not re.fullmatch(r"[a-zA-Z0-9_-]{1,127}", key):
             yield path, "a metadata key is 1 to 127 letters, digits, hyphens and underscores"
-        elif len(value.encode()) > _MAX_SCRIPT:
-            yield path, f"is {len(value.encode())} bytes long; multinic allows {_MAX_SCRIPT} a key"
-    if (size := len(settings.fleet.machine.startup_script.encode())) > _MAX_SCRIPT:
-        yield "machine.startup_script", f"is {size} bytes long; multinic allows {_MAX_SCRIPT}"
+
+
+def _metadata_size(settings: RouterSettings) -> Findings:
+    for message in guest_files.oversize(guest_files.render(settings.fleet)):
+        script = "multinic-user-startup-script" in message
+        yield "machine.startup_script" if script else "machine.metadata", message
 
 
 def _labels(settings: RouterSettings) -> Findings:
@@ -107,6 +115,14 @@ def _replicas(settings: RouterSettings) -> Findings:
             yield "replicas.min", "0 switches the fleet off and has no max; give at least 1 to autoscale"
         if replicas.max < replicas.min:
             yield "replicas.max", f"{replicas.max} is less than replicas.min, {replicas.min}"
+
+
+def _backends(settings: RouterSettings) -> Findings:
+    replicas, zones = settings.fleet.replicas, settings.fleet.zones or ()
+    most = replicas.max if isinstance(replicas, Autoscaled) else replicas.size
+    if most * len(zones) > 250:
+        path = "replicas.max" if isinstance(replicas, Autoscaled) else "replicas.min"
+        yield path, f"{most} VMs in each of {len(zones)} zones; a load balancer takes at most 250 in all"
 
 
 def _autoscaler_used(settings: RouterSettings) -> Findings:
@@ -144,7 +160,9 @@ MACHINE_RULES = (
     ("machine-confidential", _CONFIDENTIAL, "Confidential VM on AMD series.", ("machine",), _confidential),
     ("machine-shielded", "instances.insert", "Integrity monitoring has a vTPM.", ("machine.shielded",), _shielded),
     ("spot-drain", _SPOT, "A Spot VM can drain in time.", ("machine.spot", "health.traffic"), _spot_drain),
-    ("metadata", _METADATA, "Metadata keys are valid, free and of bounded size.", ("machine",), _metadata),
+    ("metadata", _METADATA, "Metadata keys are valid and free.", ("machine",), _metadata),
+    ("metadata-size", _METADATA, "Metadata is of bounded size.", ("machine", "networks"), _metadata_size),
+    ("backends", _BACKENDS, "A backend service has at most 250 VMs.", ("replicas", "zones"), _backends),
     ("labels", _LABELS, "Valid labels.", ("labels",), _labels),
     ("replicas", _AUTOSCALER, "1 ≤ min ≤ max.", ("replicas",), _replicas),
     (

@@ -1,9 +1,10 @@
 """Rules of health checks and load balancers. See `rules` for the columns."""
 
+import re
 from collections.abc import Iterable
 
 from multinic.choices import Persistence, SessionAffinity, TrackingMode
-from multinic.settings import BOOT_BUDGET_SEC, RouterSettings
+from multinic.settings import BOOT_BUDGET_SEC, LOGGING_SCOPE, RouterSettings
 
 _CHECKS = "https://docs.cloud.google.com/load-balancing/docs/health-check-concepts"
 _NEXT_HOP = "https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview"
@@ -106,7 +107,25 @@ def _stateful(settings: RouterSettings) -> Findings:
         )
 
 
+def _identity(settings: RouterSettings) -> Findings:
+    email = settings.access.service_account
+    if isinstance(email, str) and email and not re.fullmatch(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com", email):
+        yield "access.service_account", f"{email!r} is not the e-mail of a service account"
+    if not settings.access.scopes:
+        yield "access.scopes", f"is empty; without {LOGGING_SCOPE} the routers cannot write their log"
+    for i, scope in enumerate(settings.access.scopes):
+        if not re.fullmatch(r"https://www\.googleapis\.com/auth/[a-z._-]+", scope):
+            yield f"access.scopes[{i}]", f"{scope!r} is not an OAuth scope such as {LOGGING_SCOPE}"
+
+
 POLICY_RULES = (
+    (
+        "identity",
+        "https://docs.cloud.google.com/compute/docs/access/service-accounts",
+        "A service account and scopes.",
+        ("access",),
+        _identity,
+    ),
     ("check-timeout", _CHECKS, "A probe ends before the next begins.", ("health",), _timeouts),
     (
         "heal-slower",

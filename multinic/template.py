@@ -1,7 +1,5 @@
 """The instance template: what every router VM of a fleet is built from."""
 
-from typing import Any
-
 import pulumi
 import pulumi_gcp as gcp
 
@@ -21,6 +19,11 @@ def declare(
         keep_old: Leave replaced templates in place, for groups that go on using them.
     """
     machine = fleet.machine
+    confidential: gcp.compute.InstanceTemplateConfidentialInstanceConfigArgsDict = {
+        "enable_confidential_compute": True,
+        "confidential_instance_type": "SEV",
+    }
+    tier_1: gcp.compute.InstanceTemplateNetworkPerformanceConfigArgsDict = {"total_egress_bandwidth_tier": "TIER_1"}
     return gcp.compute.InstanceTemplate(
         name,
         project=fleet.project or None,
@@ -47,18 +50,18 @@ def declare(
             "enable_vtpm": machine.vtpm,
             "enable_integrity_monitoring": machine.integrity_monitoring,
         },
-        confidential_instance_config={"enable_confidential_compute": True, "confidential_instance_type": "SEV"}
-        if machine.confidential
-        else None,
-        network_performance_config={"total_egress_bandwidth_tier": "TIER_1"} if machine.tier_1 else None,
+        confidential_instance_config=confidential if machine.confidential else None,
+        network_performance_config=tier_1 if machine.tier_1 else None,
         min_cpu_platform=machine.min_cpu_platform or None,
         opts=pulumi.ResourceOptions(parent=parent, retain_on_delete=keep_old),
     )
 
 
-def boot_disk(machine: MachineSettings, fleet: FleetSettings, parent: pulumi.Resource) -> dict[str, Any]:
+def boot_disk(
+    machine: MachineSettings, fleet: FleetSettings, parent: pulumi.Resource
+) -> gcp.compute.InstanceTemplateDiskArgsDict:
     """Returns the one disk, which holds the system and no state."""
-    disk: dict[str, Any] = {
+    disk: gcp.compute.InstanceTemplateDiskArgsDict = {
         "boot": True,
         "auto_delete": True,
         "source_image": images.resolve(machine.image, machine.image_family, pulumi.InvokeOptions(parent=parent)),
@@ -72,7 +75,7 @@ def boot_disk(machine: MachineSettings, fleet: FleetSettings, parent: pulumi.Res
     return disk
 
 
-def scheduling(machine: MachineSettings) -> dict[str, Any]:
+def scheduling(machine: MachineSettings) -> gcp.compute.InstanceTemplateSchedulingArgsDict:
     """Returns what happens to a VM at maintenance, failure and preemption."""
     if machine.spot:
         return {

@@ -27,7 +27,7 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks, rpc, set_mocks
 from pulumi.runtime.config import set_all_config
-from pulumi.runtime.settings import set_root_resource
+from pulumi.runtime.settings import ROOT
 from pulumi.runtime.stack import run_in_stack
 
 from multinic.testing_outputs import computed
@@ -200,7 +200,7 @@ def run(
             monitor=_Monitor(answers),
             logger=_listen(answers.declared.messages),
         )
-        set_root_resource(None)  # `set_mocks` made a root of its own; the program gets one with its exports
+        ROOT.set(None)  # `set_mocks` made a root of its own; the program gets one with its exports
         await run_in_stack(program)
 
     with warnings.catch_warnings(record=True) as caught:
@@ -220,7 +220,7 @@ class _Monitor(mocks.MockMonitor):
     """Pulumi's own mock engine, which also notes what it is told."""
 
     def __init__(self, answers: Mocks) -> None:
-        super().__init__(answers)  # type: ignore[no-untyped-call]
+        super().__init__(answers)
         self._declared = answers.declared
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
