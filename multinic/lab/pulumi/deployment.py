@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -9,6 +10,22 @@ from typing import Any, Protocol
 
 Progress = Callable[[str], None]
 """Gets one line for each thing that happens."""
+
+REMIND_EVERY_S = 5.0
+"""After so long without a line, one says what is still being waited for."""
+
+
+def one_by_one(progress: Progress | None) -> Progress:
+    """Return a progress function that threads may call at the same time; without one, lines go nowhere."""
+    lock = threading.Lock()
+
+    def say(line: str) -> None:
+        if progress:
+            with lock:
+                progress(line)
+
+    return say
+
 
 AT_ONCE = 32
 """Resources that are made or deleted at the same time; the engine's own default is 16 per CPU."""
@@ -94,7 +111,9 @@ class Teardown:
                     running[pool.submit(self.delete, left[urn])] = left[urn]
                 if not running:
                     return list(left.values())
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                done, _ = wait(running, timeout=REMIND_EVERY_S, return_when=FIRST_COMPLETED)
+                if not done:
+                    self.progress("still deleting " + ", ".join(sorted(made.name for made in running.values())))
                 for future in done:
                     made = running.pop(future)
                     error = future.exception()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import os
 import secrets
 import threading
@@ -21,12 +22,13 @@ from pulumi.runtime import mocks as sdk
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.stack import run_in_stack
 
-from multinic.lab.pulumi.deployment import AT_ONCE, DeploymentError, Made, Progress, Teardown
+from multinic.lab.pulumi.deployment import AT_ONCE, DeploymentError, Made, Progress, Teardown, one_by_one
 from multinic.lab.pulumi.monitor import Log, Monitor, StopError
 from multinic.lab.pulumi.stand_in import ENDPOINT_VARIABLE, TOKEN_VARIABLE, Provider
 
 ENGINE = "in-process, without the Pulumi CLI"
 _DELETE_TIMEOUT_S = 900.0
+_GLANCE_S = 0.1
 
 
 @dataclass
@@ -54,7 +56,7 @@ class InProcessDeployment:
             DeploymentError: If something could not be deleted; the rest is, and what is left can be tried again.
         """
         managed = [made for made in self.resources if made.id]
-        teardown = Teardown(self._delete, progress or _silent)
+        teardown = Teardown(self._delete, one_by_one(progress))
         self.resources = teardown.run(managed)
         if teardown.errors:
             raise DeploymentError("could not delete:\n  " + "\n  ".join(teardown.errors), self)
@@ -77,7 +79,7 @@ def up(
     *,
     project: str,
     stack: str,
-    config: Mapping[str, str],
+    config: Mapping[str, Any],
     endpoint: str | None = None,
     token: str | None = None,
     progress: Progress | None = None,
@@ -88,7 +90,8 @@ def up(
         program: Declares resources and exports outputs. It is called twice.
         project: Name of the Pulumi project, whose own configuration keys need no prefix.
         stack: Name of the stack.
-        config: Configuration; keys with a prefix (``gcp:project``) are kept as they are.
+        config: Configuration; keys with a prefix (``gcp:project``) are kept as they are, lists and objects are
+            passed as JSON, which is how Pulumi keeps them.
         endpoint: The lab's front door, by default from ``MULTINIC_LAB_ENDPOINT``.
         token: Its token, by default from ``MULTINIC_LAB_TOKEN``.
         progress: Gets a line for each thing that happens.
@@ -99,21 +102,20 @@ def up(
     environment = dict(os.environ)
     environment |= {ENDPOINT_VARIABLE: endpoint} if endpoint else {}
     environment |= {TOKEN_VARIABLE: token} if token else {}
-    settings = {key if ":" in key else f"{project}:{key}": value for key, value in config.items()}
+    settings = {
+        key if ":" in key else f"{project}:{key}": value if isinstance(value, str) else json.dumps(value)
+        for key, value in config.items()
+    }
     salt = secrets.token_bytes(16)
     deployment = InProcessDeployment()
     for preview in (True, False):
         monitor = Monitor(
-            deployment.keep, deployment.outputs, settings, environment, salt, progress or _silent, preview
+            deployment.keep, deployment.outputs, settings, environment, salt, one_by_one(progress), preview
         )
         _run(program, project, stack, settings, monitor)
         if monitor.errors:
             raise DeploymentError("\n".join(monitor.errors), deployment if deployment.resources else None)
     return deployment
-
-
-def _silent(_line: str) -> None:
-    return None
 
 
 def _run(program: Callable[[], Any], project: str, stack: str, config: Mapping[str, str], monitor: Monitor) -> None:
@@ -150,7 +152,8 @@ def _run(program: Callable[[], Any], project: str, stack: str, config: Mapping[s
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(0.1)
+            thread.join(_GLANCE_S)
+            monitor.remind()
     except BaseException:
         # Ctrl-C: nothing new is begun, and what is under way is waited for, so that it is known and can be destroyed.
         monitor.stopped = True

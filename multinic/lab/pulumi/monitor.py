@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import mocks as sdk
 from pulumi.runtime.proto import provider_pb2, resource_pb2
 
-from multinic.lab.pulumi.deployment import Made, Progress
+from multinic.lab.pulumi.deployment import REMIND_EVERY_S, Made, Progress
 from multinic.lab.pulumi.lifecycle import NotReadyError
 from multinic.lab.pulumi.random_types import Random
 from multinic.lab.pulumi.stand_in import Gcp, NotServedError, Provider
@@ -44,6 +45,8 @@ class Monitor(sdk.MockMonitor):
         self._environment = environment
         self._salt = salt
         self._lock = threading.Lock()
+        self._under_way: dict[str, str] = {}
+        self._last_line = time.monotonic()
         self._failed: set[str] = set()
         self._random = Random()
         own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("gcp:")}
@@ -59,6 +62,12 @@ class Monitor(sdk.MockMonitor):
         """What the SDK may use of this monitor: as much as of its own mock."""
         ask: Any = self.GetDeploymentInfo  # untyped in the SDK
         return set(ask(None).supportedFeatures)
+
+    def remind(self) -> None:
+        """Say what is still being made, if nothing has been said for a while."""
+        if self._under_way and time.monotonic() - self._last_line > REMIND_EVERY_S:
+            self._last_line = time.monotonic()
+            self.progress("still creating " + ", ".join(sorted(self._under_way.copy().values())))
 
     def fail(self, text: str) -> None:
         """Note an error."""
@@ -129,14 +138,19 @@ class Monitor(sdk.MockMonitor):
         if self.preview:
             outputs = provider.preview(token, checked, None)
             return resource_pb2.RegisterResourceResponse(urn=urn, object=pack(outputs))
-        self.progress(f"creating {token.rsplit(':', 1)[-1]} {name}")
+        label = f"{token.rsplit(':', 1)[-1]} {name}"
+        self.progress(f"creating {label}")
+        self._under_way[urn] = label
         try:
             identity, outputs = provider.create(token, checked, _timeout(request.customTimeouts.create))
         except NotReadyError as error:
             self._keep(provider, Made(urn, token, name, error.id, checked, error.outputs, needs))
             raise
+        finally:
+            del self._under_way[urn]
+            self._last_line = time.monotonic()
         self._keep(provider, Made(urn, token, name, identity, checked, outputs, needs))
-        self.progress(f"created {token.rsplit(':', 1)[-1]} {name}")
+        self.progress(f"created {label}")
         return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=pack(outputs))
 
     def _keep(self, provider: Provider | None, made: Made) -> None:

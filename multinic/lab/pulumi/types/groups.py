@@ -34,6 +34,12 @@ class TemplateLink(Link):
         base, _, unique = value.partition("?uniqueId=")
         return links.full(base.rsplit("/", 1)[0] + "/" + unique if unique else base)
 
+    def same(self, wanted: Any, live: Any) -> bool:
+        ids = [str(link).partition("?uniqueId=")[2] for link in (wanted, live)]
+        if all(ids):
+            return ids[0] == ids[1]
+        return bool(ids[0] and links.name_of(str(live)) == ids[0]) or super().same(wanted, live)
+
 
 _UPDATE_POLICY = block(
     Field("type", Text(choices=("OPPORTUNISTIC", "PROACTIVE")), required=True),
