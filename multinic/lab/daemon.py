@@ -67,7 +67,7 @@ async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, str
     try:
         await cloud.start()
         serving = asyncio.create_task(server.serve(sockets=[door]))
-        while not server.started and not serving.done():
+        while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.01)
         described.write_text(json.dumps({"endpoint": f"http://127.0.0.1:{port}", "token": token, "pid": os.getpid()}))
         described.chmod(0o600)

@@ -1,4 +1,4 @@
-"""The main job: the dev stack's own fleet in the lab, a router killed under traffic, and how long connections paused."""
+"""The main job: the dev stack's fleet in the lab, a router killed under traffic, and how long connections paused."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from multinic.lab.client import Lab, running
-from multinic.lab.pulumi import drivers
+from multinic.lab.client import Lab, require_free_port, running
+from multinic.lab.guests import doctor, image
 from multinic.lab.scenarios import panic, plot, report, settings
-from multinic.lab.scenarios.fleet import guest, wait_until_serving
+from multinic.lab.scenarios.fleet import first_guest, wait_until_serving
+from multinic.lab.scenarios.program import Program, choose
 from multinic.lab.scenarios.reduced import explain
 
 Say = Callable[[str], None]
-REGION = "us-central1"
+COLUMNS = (("ours", settings.OURS), ("reference", settings.REFERENCE))
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Options:
     Attributes:
         folder: The lab's folder while the demo runs; removed at its end.
         report: Where the results go.
-        zones: Use the first so many zones; None leaves the stack's config as it is.
+        zones: Use the first so many zones; None leaves the stack's configuration as it is.
         repeat: Kills per column.
         boot_delay: Seconds added to each boot.
         port: Of the lab's front door.
@@ -45,62 +46,55 @@ def demonstrate(options: Options, say: Say) -> None:
     """Runs the demo; where guests cannot run, the rest of it.
 
     Raises:
-        LabError: What a user can mend, in a sentence.
+        LabError: What a user can mend, in a sentence; until the checks have passed nothing was started.
     """
-    driver = drivers.choose(options.engine)
-    driver.check(_config(options, settings.OURS))
-    missing = _what_guests_lack()
+    program = choose(options.engine)
+    configs = {kind: program.config(router, options.zones) for kind, router in COLUMNS}
+    for config in configs.values():
+        program.check(config)
+    require_free_port(options.port)
+    say(f"The program is run by {program.title}.")
+    missing = doctor.why_no_guests()
     if missing:
-        explain(options, driver, _config(options, settings.OURS), missing, say)
+        explain(program, configs["ours"], options.folder, options.port, missing, say)
         return
-    say(f"The program is run by {driver.title}.")
-    from multinic.lab.guests.image import ensure_image
-
-    ensure_image(say)
+    image.ensure(say)
     runs: list[report.Run] = []
     with running(options.folder, port=options.port, boot_delay=options.boot_delay) as lab:
-        for kind, chosen in (("ours", settings.OURS), ("reference", settings.REFERENCE)):
-            for number in range(options.repeat):
-                say(f"\n── {kind}, run {number + 1} of {options.repeat} " + "─" * 40)
-                runs.append(_one_run(lab, options, driver, kind, chosen, say))
+        for kind, config in configs.items():
+            for number in range(1, options.repeat + 1):
+                say(f"\n── {kind}, run {number} of {options.repeat} ──")
+                runs.append(_one_run(lab, options, program, kind, config, say))
     report.write(runs, options.report)
     files = plot.draw(runs, options.report)
     say("")
     for line in report.as_text(runs):
         say(line)
-    say(f"\nWritten: {options.report}/report.json, report.md, {', '.join(file.name for file in files)}")
+    say(f"\nWritten to {options.report}: report.json, report.md, {', '.join(file.name for file in files)}")
 
 
 def _one_run(
-    lab: Lab, options: Options, driver: drivers.Driver, kind: str, chosen: Mapping[str, Any], say: Say
+    lab: Lab, options: Options, program: Program, kind: str, config: Mapping[str, Any], say: Say
 ) -> report.Run:
     began = time.monotonic()
-    deployment = driver.up(lab, _config(options, chosen), say)
+    deployment = program.up(lab, config, say)
     try:
-        fleet = wait_until_serving(lab, REGION, timeout=300 + 4 * options.boot_delay)
+        region = str(deployment.outputs["region"])
+        say("waiting until all routers serve")
+        fleet = wait_until_serving(lab, region, timeout=300 + 4 * options.boot_delay)
         up_seconds = time.monotonic() - began
-        say(f"{len(fleet)} routers serve {up_seconds:.1f} s after the program began")
+        say(f"{len(fleet)} routers serve, {up_seconds:.1f} s after the program began")
         return panic.run(
             lab,
-            REGION,
-            guest(deployment.outputs, "clients"),
-            guest(deployment.outputs, "servers"),
+            region,
+            first_guest(deployment.outputs, "client"),
+            first_guest(deployment.outputs, "server"),
             settings=kind,
-            engine=driver.title,
+            engine=program.title,
             boot_delay=options.boot_delay,
             up_seconds=up_seconds,
             say=say,
         )
     finally:
+        say("taking the fleet down")
         deployment.destroy(say)
-
-
-def _config(options: Options, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The stack's config: Pulumi.dev.yaml, then the column's settings, then what the command line says."""
-    return dict(chosen)
-
-
-def _what_guests_lack() -> str | None:
-    from multinic.lab.guests.doctor import why_no_guests
-
-    return why_no_guests()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from multinic.lab.client import Lab, LabError
 from multinic.lab.scenarios.traffic import Guest
@@ -89,9 +91,6 @@ def carrier(lab: Lab, fleet: list[RouterState], nic: int) -> RouterState:
     return max(fleet, key=lambda router: bytes_in(lab, router)[nic] - before[router.key])
 
 
-def guest(outputs: dict[str, object], role: str) -> Guest:
-    """The first client or server that the program exports (`clients`, `servers`: name → address)."""
-    machines = outputs[role]
-    assert isinstance(machines, dict)
-    name, address = next(iter(sorted(machines.items())))
-    return Guest(name, address)
+def first_guest(outputs: Mapping[str, Any], role: str) -> Guest:
+    """The first ``client`` or ``server`` that the program exports."""
+    return Guest(outputs[f"{role}s"][0], outputs[f"{role}_addresses"][0])

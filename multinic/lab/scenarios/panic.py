@@ -109,7 +109,7 @@ def _open_streams(
 
 
 def _wait_until_whole(lab: Lab, region: str, victim: RouterState, streams: list[Stream], seen: int, say: Say) -> float:
-    """Waits for the victim to be noticed, to come back, and for the streams to flow; returns when the fleet was whole."""
+    """Waits until the victim is back and the streams flow; returns when the fleet was whole."""
     deadline = time.monotonic() + WHOLE_TIMEOUT_SECONDS
     whole = None
     while time.monotonic() < deadline:

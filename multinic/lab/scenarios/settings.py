@@ -1,4 +1,4 @@
-"""The two columns of the comparison, as config of the `dev` stack."""
+"""The two columns of the comparison, as configuration of the `dev` stack."""
 
 from __future__ import annotations
 
@@ -13,5 +13,14 @@ REFERENCE: Mapping[str, Any] = {
         "traffic": {"interval_sec": 3, "timeout_sec": 2, "healthy_threshold": 2, "unhealthy_threshold": 2},
         "heal": {"interval_sec": 10, "timeout_sec": 5, "healthy_threshold": 2, "unhealthy_threshold": 3},
     },
+    "next_hop": {
+        "session_affinity": "NONE",
+        "tracking_mode": "PER_CONNECTION",
+        "persistence": "DEFAULT_FOR_PROTOCOL",
+        "draining_sec": 300,
+    },
+    "routes": {"priority": 901},
+    "updates": {"min_ready_sec": 120},
 }
-"""What reference 1's Terraform module sends (terraform-google-multinic, applied with Google's provider 7.45)."""
+"""What the Terraform module terraform-google-multinic sends, applied with Google's provider 7.45; its balancing mode
+UTILIZATION is refused today and is CONNECTION here. Keys of `multinic:router`."""
