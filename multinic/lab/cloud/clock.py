@@ -1,0 +1,43 @@
+"""Time for the controllers: real, or faster by a stated factor."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+
+class Clock:
+    """Counts lab seconds.
+
+    Args:
+        speed: Lab seconds that pass in one real second. Only the controllers' own waiting runs faster; guests and
+            packets do not.
+    """
+
+    def __init__(self, speed: float = 1.0) -> None:
+        if speed <= 0:
+            raise ValueError(f"speed must be above 0, not {speed}")
+        self.speed = speed
+        self._start = time.monotonic()
+
+    def now(self) -> float:
+        """Lab seconds on a clock that only goes forward."""
+        return self._start + (time.monotonic() - self._start) * self.speed
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits that many lab seconds."""
+        await asyncio.sleep(max(0.0, seconds) / self.speed)
+
+    async def wait(self, event: asyncio.Event, seconds: float | None) -> bool:
+        """Waits for an event, at most that many lab seconds (None: as long as it takes); True when it came."""
+        try:
+            await asyncio.wait_for(event.wait(), None if seconds is None else max(0.0, seconds) / self.speed)
+        except TimeoutError:
+            return False
+        return True
+
+
+def timestamp() -> str:
+    """Now, as Google writes ``creationTimestamp``."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "-00:00")

@@ -1,0 +1,147 @@
+"""Keeps the packets as planned: when objects or health change, plans are made anew and those that differ applied."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..substrate import NetworkPlan, SubstrateError
+from .plans import Situation, forwarded_addresses, network_plan
+
+if TYPE_CHECKING:
+    from .cloud import Cloud
+
+RETRY_SECONDS = 2.0
+GATHER_SECONDS = 0.005
+"""How long changes are gathered before they are applied together."""
+
+
+class Fabric:
+    """Applies plans one after another; many changes in a row become one."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._dirty = asyncio.Event()
+        self._wanted = 0
+        self._done = 0
+        self._settled = asyncio.Condition()
+        self._applied: dict[str, NetworkPlan] = {}
+        self._forwarded: dict[str, dict[str, list[str]]] = {}
+        self._gone: set[str] = set()
+        self._draining: set[str] = set()
+        self._left: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins; the first pass applies all networks."""
+        self.changed()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def changed(self) -> None:
+        """Something that the packets depend on may have changed."""
+        self._wanted += 1
+        self._dirty.set()
+
+    def network_removed(self, key: str) -> None:
+        """A network's object is gone."""
+        self._gone.add(key)
+        self.changed()
+
+    async def settled(self) -> None:
+        """Returns once everything that was changed before this call is applied."""
+        wanted = self._wanted
+        async with self._settled:
+            await self._settled.wait_for(lambda: self._done >= wanted)
+
+    async def drain(self, instance: str, seconds: float) -> None:
+        """Gives an instance no new connections for that many lab seconds, then takes it out of its load balancers."""
+        if seconds > 0:
+            self._draining.add(instance)
+            self._cloud.events.add("machine", instance, "draining", seconds=seconds)
+            self.changed()
+            try:
+                await self._cloud.clock.sleep(seconds)
+            finally:
+                self._draining.discard(instance)
+        self._left.add(instance)
+        self.changed()
+        await self.settled()
+
+    def forget(self, instance: str) -> None:
+        """An instance is gone or new: it neither drains nor has left."""
+        self._draining.discard(instance)
+        self._left.discard(instance)
+        self.changed()
+
+    def situation(self) -> Situation:
+        """What plans need beside the objects."""
+        return Situation(
+            instances_of=self._cloud.instance_groups.instances,
+            healthy=self._healthy,
+            draining=frozenset(self._draining),
+            left=frozenset(self._left),
+        )
+
+    def _healthy(self, rule: str, instance: str) -> bool:
+        state = self._cloud.health.traffic_state(rule, instance)
+        return state is not None and state.healthy
+
+    async def _run(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            self._dirty.clear()
+            wanted = self._wanted
+            self._cloud.health.refresh()
+            complete = await self._apply()
+            if complete:
+                async with self._settled:
+                    self._done = wanted
+                    self._settled.notify_all()
+            else:
+                await asyncio.sleep(RETRY_SECONDS)
+                self._dirty.set()
+
+    async def _apply(self) -> bool:
+        store, substrate, complete = self._cloud.store, self._cloud.substrate, True
+        situation = self.situation()
+        self._tell_guests(situation)
+        for key, _ in list(store.everywhere("networks")):
+            if store.get(key) is None:
+                continue
+            plan = network_plan(store, key, situation)
+            if self._applied.get(key) == plan:
+                continue
+            try:
+                await substrate.apply(plan)
+                self._applied[key] = plan
+            except SubstrateError as error:
+                complete = False
+                self._cloud.events.add("network", key, "failed to apply", reason=str(error))
+        for key in list(self._gone):
+            self._gone.discard(key)
+            if store.get(key) is None:
+                self._applied.pop(key, None)
+                try:
+                    await substrate.remove_network(key)
+                except SubstrateError as error:
+                    self._cloud.events.add("network", key, "failed to remove", reason=str(error))
+        return complete
+
+    def forwarded(self, instance: str) -> dict[str, list[str]]:
+        """Network key → addresses of the forwarding rules that lead to an instance."""
+        return forwarded_addresses(self._cloud.store, self.situation()).get(instance, {})
+
+    def _tell_guests(self, situation: Situation) -> None:
+        # Forwarded addresses are part of the metadata: guests that wait for a change must hear of it.
+        now = forwarded_addresses(self._cloud.store, situation)
+        for instance in now.keys() | self._forwarded.keys():
+            if now.get(instance) != self._forwarded.get(instance):
+                self._cloud.substrate.metadata_changed(instance)
+        self._forwarded = now
+
+    async def close(self) -> None:
+        """Stops; what is applied stays."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)

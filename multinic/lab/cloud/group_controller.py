@@ -1,0 +1,528 @@
+"""What a managed instance group does: makes, heals, replaces and deletes its VMs until they are what was asked for.
+
+The decisions are `group_plan.decide`; this carries them out. Sources beside the rules, there and below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import secrets
+import string
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .clock import timestamp
+from .errors import ApiError
+from .group_plan import Member, Target, decide
+from .links import key_of, link, name_of
+from .store import Object
+
+if TYPE_CHECKING:
+    from .cloud import Cloud
+
+_SUFFIX = string.ascii_lowercase + string.digits
+_ACTIONS = (
+    "none",
+    "creating",
+    "creatingWithoutRetries",
+    "recreating",
+    "deleting",
+    "abandoning",
+    "restarting",
+    "refreshing",
+    "verifying",
+    "suspending",
+    "stopping",
+    "resuming",
+    "starting",
+)
+RETRY_SECONDS = 10.0
+"""How long the lab waits before it tries again to make a VM (Google's own wait is not published)."""
+
+
+@dataclass
+class Managed:
+    """A VM of the group.
+
+    Attributes:
+        name: Its name, kept when it is repaired.
+        zone: Its zone's name.
+        template: Key of the template that it is made from.
+        action: ``currentAction``.
+        since: Lab time at which it ran last, for the initial delay.
+        available_from: Lab time at which it ran and, where the group heals, was healthy once; None before that.
+        born: Lab time at which it joined the group.
+    """
+
+    name: str
+    zone: str
+    template: str
+    action: str = "CREATING"
+    since: float | None = None
+    available_from: float | None = None
+    born: float = 0.0
+    job: asyncio.Task[None] | None = field(default=None, repr=False)
+
+
+class GroupController:
+    """The controller of one group."""
+
+    def __init__(self, cloud: Cloud, key: str) -> None:
+        self._cloud, self.key = cloud, key
+        self._members: dict[str, Managed] = {}
+        self._wake = asyncio.Event()
+        self._errors: list[dict[str, Any]] = []
+        self._task: asyncio.Task[None] | None = None
+        value = cloud.store.require(key)
+        for name, zone, template, action in value.get("_members", []):
+            self._members[name] = Managed(name, zone, template, action, born=cloud.clock.now())
+
+    # Life
+
+    def start(self) -> None:
+        """Begins to act; also on what a lab that was killed had left undone."""
+        for member in list(self._members.values()):
+            match member.action:
+                case "CREATING" | "RECREATING" | "RESTARTING":
+                    self._begin(member, member.action, self._make(member))
+                case "DELETING":
+                    self._begin(member, "DELETING", self._remove(member, drain=False))
+                case _:
+                    # Its machine is started by the cloud; it is verified anew.
+                    member.action = "VERIFYING"
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def wake(self) -> None:
+        """Something may have changed: decide again."""
+        self._wake.set()
+
+    async def close(self) -> None:
+        """Stops acting; the VMs stay."""
+        tasks = [task for task in (self._task, *(m.job for m in self._members.values())) if task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def dismantle(self) -> None:
+        """Deletes all VMs at once, for a group that is being deleted."""
+        for member in list(self._members.values()):
+            if member.action != "DELETING":
+                self._begin(member, "DELETING", self._remove(member, drain=False))
+        while self._members:
+            jobs = [member.job for member in self._members.values() if member.job]
+            await asyncio.wait(jobs, timeout=1.0)
+
+    async def _run(self) -> None:
+        while (value := self._cloud.store.get(self.key)) is not None:
+            self._wake.clear()
+            if value.get("_deleting"):
+                return
+            wait = self.step(value)
+            await self._cloud.clock.wait(self._wake, wait)
+
+    # Deciding
+
+    def step(self, value: Object) -> float | None:
+        """Decides and begins; gives the lab seconds until something is due by itself, or None."""
+        due = self._refresh(value)
+        surge, unavailable = self._cloud.instance_group_managers.amounts(self.key, value)
+        policy, life = value["updatePolicy"], value["instanceLifecyclePolicy"]
+        target = Target(
+            size=value["targetSize"],
+            proactive=policy["type"] == "PROACTIVE",
+            surge=surge,
+            unavailable=unavailable,
+            keep_names=policy["replacementMethod"] == "RECREATE",
+            repair=life.get("defaultActionOnFailure") != "DO_NOTHING",
+        )
+        decision = decide(target, [self._as_member(member, value) for member in self._members.values()])
+        for name in decision.repair:
+            self._repair(self._members[name], value)
+        for name in decision.recreate:
+            self._replace(self._members[name], value)
+        for name in decision.delete:
+            self._delete(self._members[name])
+        for _ in range(decision.create):
+            self._create(value)
+        return min(due) if due else None
+
+    def _refresh(self, value: Object) -> list[float]:
+        """Moves VERIFYING on; gives the waits until the next thing that only time brings."""
+        now, due = self._cloud.clock.now(), []
+        delay, ready = self._initial_delay(value), self._min_ready(value)
+        for member in self._members.values():
+            if member.action not in ("NONE", "VERIFYING") or not self._running(member):
+                continue
+            if member.since is None:
+                member.since = now
+            healthy = not self._checked(value) or self._health(member, "ever_healthy")
+            if healthy and member.available_from is None:
+                member.available_from = now
+            if member.action == "VERIFYING":
+                left = member.since + delay - now
+                if healthy or left <= 0:
+                    self._set_action(member, "NONE")
+                else:
+                    due.append(left)
+            if member.available_from is not None and member.available_from + ready > now:
+                due.append(member.available_from + ready - now)
+        return due
+
+    def _as_member(self, member: Managed, value: Object) -> Member:
+        now = self._cloud.clock.now()
+        settled = member.action in ("NONE", "VERIFYING")
+        running = self._running(member)
+        ready = (
+            settled
+            and running
+            and member.available_from is not None
+            and now >= member.available_from + self._min_ready(value)
+        )
+        return Member(
+            name=member.name,
+            zone=member.zone,
+            current=member.template == self._template(value),
+            busy=member.action in ("CREATING", "RECREATING", "RESTARTING", "REFRESHING"),
+            leaving=member.action in ("DELETING", "ABANDONING"),
+            ready=ready,
+            failed=settled and self._failed(member, value),
+            age=now - member.born,
+        )
+
+    def _failed(self, member: Managed, value: Object) -> bool:
+        instance = self._cloud.store.get(self._instance(member))
+        if instance is None or instance["status"] in ("TERMINATED", "STOPPED"):
+            return True
+        # onFailedHealthCheck DO_NOTHING only observes: discovery, InstanceGroupManagerInstanceLifecyclePolicy
+        if value["instanceLifecyclePolicy"].get("onFailedHealthCheck") == "DO_NOTHING":
+            return False
+        return self._checked(value) and self._health(member, "confirmed_unhealthy")
+
+    def _checked(self, value: Object) -> bool:
+        return bool(value.get("autoHealingPolicies"))
+
+    def _initial_delay(self, value: Object) -> float:
+        policies = value.get("autoHealingPolicies") or [{}]
+        return float(policies[0].get("initialDelaySec") or 0)
+
+    def _min_ready(self, value: Object) -> float:
+        return float(value["updatePolicy"].get("minReadySec") or 0)
+
+    def _template(self, value: Object) -> str:
+        return key_of(value["instanceTemplate"])
+
+    def _running(self, member: Managed) -> bool:
+        instance = self._cloud.store.get(self._instance(member))
+        return instance is not None and instance["status"] == "RUNNING"
+
+    def _health(self, member: Managed, what: str) -> bool:
+        state = self._cloud.health.heal_state(self.key, self._instance(member))
+        return state is not None and bool(getattr(state, what))
+
+    # Acting
+
+    def _create(self, value: Object) -> None:
+        zones = self._cloud.instance_group_managers.zones(self.key, value)
+        zone = min(zones, key=lambda name: (sum(1 for m in self._members.values() if m.zone == name), name))
+        member = Managed(self._new_name(value), zone, self._template(value), born=self._cloud.clock.now())
+        self._members[member.name] = member
+        self._cloud.events.add("group", self.key, "creating", instance=self._instance(member))
+        self._begin(member, "CREATING", self._make(member))
+
+    def _new_name(self, value: Object) -> str:
+        while True:
+            name = f"{value['baseInstanceName']}-{''.join(secrets.choice(_SUFFIX) for _ in range(4))}"
+            if name not in self._members:
+                return name
+
+    def _repair(self, member: Managed, value: Object) -> None:
+        # The same name and template; with forceUpdateOnRepair the newest template:
+        # https://cloud.google.com/compute/docs/instance-groups/about-repair
+        force = value["instanceLifecyclePolicy"].get("forceUpdateOnRepair") == "YES"
+        if force or self._cloud.store.get(member.template) is None:
+            member.template = self._template(value)
+        instance = self._cloud.store.get(self._instance(member))
+        cause = "gone" if instance is None else "stopped" if instance["status"] == "TERMINATED" else "unhealthy"
+        self._cloud.events.add("group", self.key, "repairing", instance=self._instance(member), cause=cause)
+        # Whether repair drains is written nowhere; the lab does not (docs/lab-fidelity.md).
+        self._begin(member, "RECREATING", self._remake(member, drain=False))
+
+    def _replace(self, member: Managed, value: Object) -> None:
+        member.template = self._template(value)
+        self._cloud.events.add("group", self.key, "recreating", instance=self._instance(member))
+        self._begin(member, "RECREATING", self._remake(member, drain=True))
+
+    def _delete(self, member: Managed) -> None:
+        self._cloud.events.add("group", self.key, "deleting", instance=self._instance(member))
+        self._begin(member, "DELETING", self._remove(member, drain=True))
+
+    def _begin(self, member: Managed, action: str, work: Coroutine[Any, Any, None]) -> None:
+        before = member.job
+        self._set_action(member, action)
+
+        async def job() -> None:
+            if before is not None and not before.done():
+                before.cancel()
+                await asyncio.gather(before, return_exceptions=True)
+            await work
+            self.wake()
+
+        member.job = asyncio.get_running_loop().create_task(job())
+
+    async def _make(self, member: Managed) -> None:
+        """Makes the VM's record and runs it, until that works."""
+        key = self._instance(member)
+        member.since = member.available_from = None
+        while True:
+            value = self._cloud.store.get(self.key)
+            if value is None:
+                return
+            try:
+                if self._cloud.store.get(member.template) is None:
+                    member.template = self._template(value)
+                if self._cloud.store.get(key) is None:
+                    self._cloud.instances.create(key, self._instance_body(member, value))
+                await self._cloud.uninterrupted(self._cloud.machines.start(key))
+                break
+            except ApiError as error:
+                self._note(member, error)
+                await self._cloud.clock.sleep(RETRY_SECONDS)
+        self._cloud.events.add("group", self.key, "made", instance=key)
+        self._set_action(member, "VERIFYING" if self._checked(value) else "NONE")
+
+    async def _remake(self, member: Managed, *, drain: bool) -> None:
+        await self._take_down(member, drain=drain)
+        await self._make(member)
+
+    async def _remove(self, member: Managed, *, drain: bool) -> None:
+        await self._take_down(member, drain=drain)
+        self._members.pop(member.name, None)
+        self._save()
+
+    async def _take_down(self, member: Managed, *, drain: bool) -> None:
+        key = self._instance(member)
+        if drain and self._running(member):
+            # The group delays each deletion by the largest draining timeout of the services that use it:
+            # https://cloud.google.com/load-balancing/docs/enabling-connection-draining
+            seconds = self._cloud.backend_services.draining_timeout(self._group())
+            await self._cloud.fabric.drain(key, seconds)
+        try:
+            await self._cloud.uninterrupted(self._cloud.machines.delete(key))
+        finally:
+            self._cloud.fabric.forget(key)
+
+    def _instance_body(self, member: Managed, value: Object) -> Object:
+        template = self._cloud.store.require(member.template)
+        body: Object = copy.deepcopy(template["properties"])
+        extra = (value.get("allInstancesConfig") or {}).get("properties") or {}
+        items = {item["key"]: item.get("value", "") for item in body.get("metadata", {}).get("items", [])}
+        items.update(extra.get("metadata") or {})
+        number = self._cloud.projects.number
+        # What Google adds to the metadata of a group's VM:
+        # https://cloud.google.com/compute/docs/instance-groups/getting-info-about-migs#checking_if_a_vm_instance_is_part_of_a_mig
+        items["created-by"] = f"projects/{number}/" + self.key.split("/", 2)[2]
+        items["instance-template"] = f"projects/{number}/" + member.template.split("/", 2)[2]
+        body["metadata"] = {"items": [{"key": name, "value": text} for name, text in items.items()]}
+        if extra.get("labels"):
+            body["labels"] = {**(body.get("labels") or {}), **extra["labels"]}
+        description = body.pop("description", None)
+        body.update(name=member.name, **({"description": description} if description else {}))
+        return body
+
+    def _note(self, member: Managed, error: ApiError) -> None:
+        self._cloud.events.add("group", self.key, "error", instance=self._instance(member), reason=error.message)
+        self._errors.insert(
+            0,
+            {
+                "timestamp": timestamp(),
+                "instanceActionDetails": {
+                    "action": member.action,
+                    "instance": link(self._instance(member)),
+                    "version": {"instanceTemplate": link(member.template)},
+                },
+                "error": {"code": error.reason, "message": error.message},
+            },
+        )
+        del self._errors[100:]
+
+    def _set_action(self, member: Managed, action: str) -> None:
+        member.action = action
+        self._save()
+
+    def _save(self) -> None:
+        value = self._cloud.store.get(self.key)
+        if value is not None:
+            members = [[m.name, m.zone, m.template, m.action] for m in self._members.values()]
+            if members != value.get("_members"):
+                self._cloud.store.put(self.key, {**value, "_members": members})
+
+    # What a client asks for by name
+
+    def recreate(self, names: Iterable[str]) -> None:
+        """Makes the named VMs anew by the group's template, draining first."""
+        value = self._cloud.store.require(self.key)
+        for name in names:
+            self._replace(self._members[name], value)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Deletes the named VMs and lowers the target size by their number."""
+        chosen = [self._members[name] for name in names if self._members[name].action != "DELETING"]
+        for member in chosen:
+            self._delete(member)
+        size = self._cloud.store.require(self.key)["targetSize"]
+        self._cloud.instance_group_managers.set_size(self.key, max(0, size - len(chosen)))
+
+    def abandon(self, names: Iterable[str]) -> None:
+        """Takes the named VMs out of the group."""
+        chosen = list(names)
+        for name in chosen:
+            self._members.pop(name)
+        self._save()
+        self._cloud.fabric.changed()
+        size = self._cloud.store.require(self.key)["targetSize"]
+        self._cloud.instance_group_managers.set_size(self.key, max(0, size - len(chosen)))
+
+    def update(self, names: Iterable[str]) -> None:
+        """Replaces those of the named VMs that are outdated."""
+        value = self._cloud.store.require(self.key)
+        for name in names:
+            if self._members[name].template != self._template(value):
+                self._replace(self._members[name], value)
+
+    # What a client sees
+
+    def _group(self) -> str:
+        return self.key.replace("/instanceGroupManagers/", "/instanceGroups/")
+
+    def _instance(self, member: Managed) -> str:
+        return f"projects/{self._cloud.project}/zones/{member.zone}/instances/{member.name}"
+
+    def names(self) -> list[str]:
+        """Names of the members."""
+        return sorted(self._members)
+
+    def instances(self) -> list[str]:
+        """Keys of the members whose instances are there."""
+        keys = sorted(self._instance(member) for member in self._members.values())
+        return [key for key in keys if self._cloud.store.get(key) is not None]
+
+    def owns(self, instance: str) -> bool:
+        """Whether an instance is a member."""
+        member = self._members.get(name_of(instance))
+        return member is not None and self._instance(member) == instance
+
+    def current_actions(self) -> dict[str, int]:
+        """``currentActions``: how many VMs are in which action."""
+        counts = dict.fromkeys(_ACTIONS, 0)
+        for member in self._members.values():
+            counts[member.action.lower()] += 1
+        return counts
+
+    def is_stable(self) -> bool:
+        """``status.isStable``: nothing is being done and nothing is left to do."""
+        value = self._cloud.store.require(self.key)
+        if any(member.action != "NONE" for member in self._members.values()):
+            return False
+        if len(self._members) != value["targetSize"] or not all(map(self._running, self._members.values())):
+            return False
+        return value["updatePolicy"]["type"] != "PROACTIVE" or self._all_current(value)
+
+    def version_reached(self) -> bool:
+        """``status.versionTarget.isReached``: all VMs are of the version that was asked for."""
+        value = self._cloud.store.require(self.key)
+        return self._all_current(value) and len(self._members) == value["targetSize"]
+
+    def _all_current(self, value: Object) -> bool:
+        return all(member.template == self._template(value) for member in self._members.values())
+
+    def managed_instances(self) -> list[dict[str, Any]]:
+        """Items of ``listManagedInstances``."""
+        return [self._managed_instance(member) for _, member in sorted(self._members.items())]
+
+    def _managed_instance(self, member: Managed) -> dict[str, Any]:
+        value = self._cloud.store.require(self.key)
+        key = self._instance(member)
+        instance = self._cloud.store.get(key)
+        answer: dict[str, Any] = {
+            "name": member.name,
+            "instance": link(key),
+            "currentAction": member.action,
+            "version": {"instanceTemplate": link(member.template)},
+        }
+        versions = value.get("versions", [])
+        if versions and versions[0].get("name"):
+            answer["version"]["name"] = versions[0]["name"]
+        if instance is not None:
+            answer.update(id=instance["id"], instanceStatus=instance["status"])
+        errors = [e for e in self._errors if e["instanceActionDetails"]["instance"] == link(key)]
+        if errors and member.action in ("CREATING", "RECREATING"):
+            answer["lastAttempt"] = {"errors": {"errors": [errors[0]["error"]]}}
+        if self._checked(value) and instance is not None:
+            state = self._cloud.health.heal_state(self.key, key)
+            check = value["autoHealingPolicies"][0].get("healthCheck")
+            answer["instanceHealth"] = [
+                {"healthCheck": check, "detailedHealthState": state.detailed if state else "UNKNOWN"}
+            ]
+        return answer
+
+    def errors(self) -> list[dict[str, Any]]:
+        """Items of ``listErrors``."""
+        return list(self._errors)
+
+
+class Groups:
+    """The controllers of all groups."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._controllers: dict[str, GroupController] = {}
+
+    def open(self, key: str) -> GroupController:
+        """The controller of a group, begun when it was not, woken otherwise."""
+        controller = self._controllers.get(key)
+        if controller is None:
+            controller = self._controllers[key] = GroupController(self._cloud, key)
+            controller.start()
+        return controller
+
+    def get(self, key: str) -> GroupController | None:
+        """The controller of a group, or None."""
+        return self._controllers.get(key)
+
+    def wake(self, key: str) -> None:
+        """Has a group decide again."""
+        self.open(key).wake()
+
+    def wake_all(self) -> None:
+        """Has all groups decide again."""
+        for controller in self._controllers.values():
+            controller.wake()
+
+    def instance_changed(self, instance: str) -> None:
+        """Has the group of an instance decide again."""
+        for controller in self._controllers.values():
+            if controller.owns(instance):
+                controller.wake()
+
+    def group_of(self, instance: str) -> str | None:
+        """Key of the manager that an instance belongs to, or None."""
+        for key, controller in self._controllers.items():
+            if controller.owns(instance):
+                return key
+        return None
+
+    async def dismantle(self, key: str) -> None:
+        """Deletes a group's VMs and then the group."""
+        controller = self.open(key)
+        controller.wake()
+        await controller.dismantle()
+        self._controllers.pop(key, None)
+        await controller.close()
+        self._cloud.instance_group_managers.destroy(key)
+        self._cloud.fabric.changed()
+
+    async def close(self) -> None:
+        """Stops all controllers."""
+        await asyncio.gather(*(controller.close() for controller in self._controllers.values()))

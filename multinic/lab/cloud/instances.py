@@ -1,0 +1,261 @@
+"""VM instances.
+
+https://cloud.google.com/compute/docs/instances
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from . import addressing, fingerprints
+from .clock import timestamp
+from .errors import ApiError, already_exists, in_use, invalid, required
+from .instance_properties import Properties, check_metadata, check_tags
+from .links import key_of, link, name_of, split
+from .resource import Answer, Call, Handler, Resource
+from .store import Object
+
+
+class Instances(Resource):
+    """``instances``: zonal; each is a machine of the substrate (see `machines`)."""
+
+    collection = "instances"
+    noun = "instance"
+    kind = "instance"
+    served: ClassVar = {"zones": "instances"}
+    verbs = ("insert", "get", "list", "aggregatedList", "delete", "setLabels")
+    defaults: ClassVar = {"canIpForward": False, "deletionProtection": False}
+
+    @override
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "setMetadata": self.set_metadata,
+            "setTags": self.set_tags,
+            "setDeletionProtection": self.set_deletion_protection,
+            "start": self.start,
+            "stop": self.stop,
+            "reset": self.reset,
+            "getSerialPortOutput": self.serial_output,
+            "getGuestAttributes": self.guest_attributes,
+        }
+
+    def insert(self, call: Call) -> Answer:
+        """Makes an instance; the operation is DONE once it runs."""
+        self.cloud.require_place(call.scope)
+        if not call.body.get("name"):
+            raise required("name")
+        key = self.key(call.scope, call.body["name"])
+        if self.store.get(key) is not None:
+            raise already_exists(key)
+        value = self.create(key, copy.deepcopy(call.body))
+        return self.cloud.operations.run("insert", call.scope, key, self.cloud.machines.start(key), value["id"])
+
+    @override
+    def complete(self, key: str, value: Object) -> None:
+        scope = split(key).scope
+        zone = scope.partition("/")[2]
+        held = Properties(self.cloud, value, "", scope).complete()
+        machine_type = name_of(value["machineType"])
+        value["machineType"] = link(f"projects/{self.project}/{scope}/machineTypes/{machine_type}")
+        value.setdefault("metadata", {"kind": "compute#metadata"})
+        value.setdefault("tags", {})
+        value.update(
+            status="PROVISIONING", cpuPlatform="Unknown CPU Platform", startRestricted=False, resourceStatus={}
+        )
+        self._addresses(key, value)
+        for account in value.get("serviceAccounts", []):
+            self.cloud.service_accounts.require_usable(account["email"])
+        held |= self._disks(zone, value)
+        value["_held"] = sorted(held)
+
+    @override
+    def more_references(self, key: str, value: Object) -> set[str]:
+        return super().more_references(key, value) | set(value.pop("_held", self.store.references(key)))
+
+    def _addresses(self, key: str, value: Object) -> None:
+        for index, nic in enumerate(value["networkInterfaces"]):
+            subnetwork = key_of(nic["subnetwork"])
+            wanted = nic.get("networkIP")
+            if wanted:
+                field = f"networkInterfaces[{index}].networkIP"
+                held = addressing.reservation(self.store, subnetwork, wanted)
+                shared = frozenset({held} if held else ())
+                chosen = addressing.claim(self.store, subnetwork, wanted, field, own=key, shared=shared)
+            else:
+                chosen = addressing.choose(self.store, subnetwork)
+            nic["networkIP"] = str(chosen)
+            for access in nic.get("accessConfigs", []):
+                access.setdefault("type", "ONE_TO_ONE_NAT")
+                access.setdefault("name", "External NAT")
+                access.setdefault("networkTier", "PREMIUM")
+                access["kind"] = "compute#accessConfig"
+
+    def _disks(self, zone: str, value: Object) -> set[str]:
+        made: set[str] = set()
+        names = []
+        for index, disk in enumerate(value["disks"]):
+            params = disk.get("initializeParams") or {}
+            name = params.get("diskName") or (value["name"] if index == 0 else f"{value['name']}-{index}")
+            if disk.get("source"):
+                raise ApiError(501, "notImplemented", "The lab does not serve disks made before their instance.")
+            if self.store.get(self.cloud.disks.key(f"zones/{zone}", name)) is not None:
+                raise already_exists(self.cloud.disks.key(f"zones/{zone}", name))
+            names.append(name)
+        for name, disk in zip(names, value["disks"], strict=True):
+            key = self.cloud.disks.make(zone, name, disk)
+            size = self.store.require(key)["sizeGb"]
+            disk.pop("initializeParams", None)
+            disk.update(
+                source=link(key),
+                diskSizeGb=size,
+                deviceName=disk.get("deviceName") or f"persistent-disk-{disk['index']}",
+            )
+            made.add(key)
+        return made
+
+    @override
+    def stamp(self, value: Object) -> None:
+        super().stamp(value)
+        metadata, tags = value["metadata"], value["tags"]
+        metadata["fingerprint"] = fingerprints.fingerprint(metadata.get("items", []))
+        tags["fingerprint"] = fingerprints.fingerprint(tags.get("items", []))
+        for nic in value["networkInterfaces"]:
+            nic["fingerprint"] = fingerprints.fingerprint({n: c for n, c in nic.items() if n != "fingerprint"})
+        skipped = ("fingerprint", "labelFingerprint", "status", "lastStartTimestamp", "lastStopTimestamp")
+        value["fingerprint"] = fingerprints.fingerprint(
+            {n: c for n, c in value.items() if n not in skipped and not n.startswith("_")}
+        )
+
+    def write(self, key: str, **changes: Any) -> Object | None:
+        """Changes fields of an instance that is still there."""
+        old = self.store.get(key)
+        if old is None:
+            return None
+        value = {**old, **changes}
+        self.stamp(value)
+        self.store.put(key, value)
+        return value
+
+    def set_status(self, key: str, status: str) -> None:
+        """Writes the life-cycle state.
+
+        https://cloud.google.com/compute/docs/instances/instance-life-cycle
+        """
+        stamps = {"RUNNING": "lastStartTimestamp", "TERMINATED": "lastStopTimestamp"}
+        self.write(key, status=status, **({stamps[status]: timestamp()} if status in stamps else {}))
+
+    def delete(self, call: Call) -> Answer:
+        """Shuts an instance down and deletes it; the operation is DONE once it is gone."""
+        key = self.target(call)
+        value = self.store.require(key)
+        if value.get("deletionProtection"):
+            raise ApiError(
+                400,
+                "invalid",
+                f"Invalid resource usage: 'Resource cannot be deleted if it's protected against "
+                f"deletion. Deletion protection is on for {name_of(key)}.'.",
+            )
+        users = self.store.users(key)
+        if users:
+            raise in_use(self.noun, key, users[0])
+        return self.cloud.operations.run("delete", call.scope, key, self.cloud.machines.delete(key), value["id"])
+
+    def forget(self, key: str) -> None:
+        """Removes the record of an instance and of the disks that go with it."""
+        value = self.store.get(key)
+        if value is None:
+            return
+        self.store.remove(key)
+        for disk in value.get("disks", []):
+            if disk.get("autoDelete"):
+                self.store.remove(key_of(disk["source"]))
+
+    def set_metadata(self, call: Call) -> Answer:
+        """Replaces the metadata; the guest sees it at once."""
+        key = self.target(call)
+        old = self.store.require(key)
+        fingerprints.check(
+            call.body.pop("fingerprint", None),
+            old["metadata"]["fingerprint"],
+            "Supplied",
+            needed=bool(old["metadata"].get("items")),
+        )
+        metadata = {"items": call.body.get("items") or []}
+        check_metadata(metadata, "")
+        self.write(key, metadata=metadata)
+        self.cloud.substrate.metadata_changed(key)
+        return self.cloud.operations.done("setMetadata", call.scope, key)
+
+    def set_tags(self, call: Call) -> Answer:
+        """Replaces the network tags: routes and firewall rules follow."""
+        key = self.target(call)
+        old = self.store.require(key)
+        fingerprints.check(
+            call.body.pop("fingerprint", None),
+            old["tags"]["fingerprint"],
+            "Supplied",
+            needed=bool(old["tags"].get("items")),
+        )
+        tags = {"items": call.body.get("items") or []}
+        check_tags(tags, "")
+        self.write(key, tags=tags)
+        self.cloud.substrate.metadata_changed(key)
+        return self.cloud.operations.done("setTags", call.scope, key)
+
+    def set_deletion_protection(self, call: Call) -> Answer:
+        """Protects an instance against deletion, or no longer."""
+        key = self.target(call)
+        self.store.require(key)
+        self.write(key, deletionProtection=bool(call.params.get("deletionProtection", True)))
+        return self.cloud.operations.done("setDeletionProtection", call.scope, key)
+
+    def start(self, call: Call) -> Answer:
+        """Starts a stopped instance."""
+        key = self.target(call)
+        value = self.store.require(key)
+        if value["status"] == "RUNNING":
+            return self.cloud.operations.done("start", call.scope, key)
+        if value["status"] != "TERMINATED":
+            raise invalid("status", value["status"], "The instance is not stopped.")
+        return self.cloud.operations.run("start", call.scope, key, self.cloud.machines.start(key))
+
+    def stop(self, call: Call) -> Answer:
+        """Shuts an instance down; its disk stays."""
+        key = self.target(call)
+        self.store.require(key)
+        return self.cloud.operations.run("stop", call.scope, key, self.cloud.machines.stop(key))
+
+    def reset(self, call: Call) -> Answer:
+        """Hard reset."""
+        key = self.target(call)
+        value = self.store.require(key)
+        if value["status"] != "RUNNING":
+            raise invalid("status", value["status"], "The instance is not running.")
+        return self.cloud.operations.run("reset", call.scope, key, self.cloud.machines.reset(key))
+
+    def serial_output(self, call: Call) -> Answer:
+        """What the console printed; `start` counts bytes from the beginning."""
+        key = self.target(call)
+        self.store.require(key)
+        output = self.cloud.substrate.serial_output(key).encode()
+        start = int(call.params.get("start", 0) or 0)
+        if start < 0:
+            start = max(0, len(output) + start)
+        return {
+            "kind": "compute#serialPortOutput",
+            "contents": output[start : start + 1_048_576].decode(errors="replace"),
+            "start": str(start),
+            "next": str(min(len(output), start + 1_048_576)),
+            "selfLink": link(key) + "/serialPort",
+        }
+
+    def guest_attributes(self, call: Call) -> Answer:
+        """Guests of the lab write none."""
+        key = self.target(call)
+        self.store.require(key)
+        raise ApiError(
+            404, "notFound", f"The resource '{key}/guestAttributes/' of type 'Guest Attribute' was not found."
+        )

@@ -1,0 +1,167 @@
+"""The life cycle of instances: from a record to a machine that runs, and back.
+
+https://cloud.google.com/compute/docs/instances/instance-life-cycle
+"""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
+
+from ..substrate import Machine, MachineEvent, NetworkInterface, SubstrateError
+from . import addressing
+from .errors import ApiError
+from .links import key_of, name_of
+from .store import Object
+
+if TYPE_CHECKING:
+    from .cloud import Cloud
+
+STOP_SECONDS = 90.0
+"""How long a shutdown may take: https://cloud.google.com/compute/docs/shutdownscript#limitations"""
+SPOT_STOP_SECONDS = 30.0
+"""The same for a Spot VM: https://cloud.google.com/compute/docs/instances/spot#preemption-process"""
+
+
+class Machines:
+    """Starts, stops and deletes the machines of instances, one step at a time for each."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._panicked: set[str] = set()
+        self._stopping: set[str] = set()
+
+    def panicked(self, key: str) -> bool:
+        """Whether the machine has panicked and not booted again."""
+        return key in self._panicked
+
+    def machine(self, key: str, value: Object) -> Machine:
+        """What the substrate is asked to run for an instance."""
+        store = self._cloud.store
+        nics = []
+        for nic in value["networkInterfaces"]:
+            subnetwork, network = key_of(nic["subnetwork"]), key_of(nic["network"])
+            nics.append(
+                NetworkInterface(
+                    network=network,
+                    subnetwork=subnetwork,
+                    address=IPv4Address(nic["networkIP"]),
+                    gateway=addressing.gateway(addressing.range_of(store, subnetwork)),
+                    mtu=store.require(network)["mtu"],
+                )
+            )
+        return Machine(
+            key=key,
+            id=int(value["id"]),
+            name=value["name"],
+            interfaces=tuple(nics),
+            can_ip_forward=bool(value.get("canIpForward")),
+            boot_delay=self._cloud.boot_delay,
+        )
+
+    async def start(self, key: str) -> None:
+        """Runs a machine: PROVISIONING, STAGING, RUNNING.
+
+        Raises:
+            ApiError: 503, with what the substrate says; the instance is TERMINATED then.
+        """
+        async with self._lock(key):
+            value = self._cloud.store.get(key)
+            if value is None:
+                return
+            identity = value["id"]
+            self._cloud.instances.set_status(key, "STAGING")
+            # The networks must be there before a NIC is put into them.
+            await self._cloud.fabric.settled()
+            self._cloud.events.add("machine", key, "starting", id=identity)
+            try:
+                await self._cloud.substrate.start(self.machine(key, value))
+            except SubstrateError as error:
+                self._cloud.events.add("machine", key, "failed to start", id=identity, reason=str(error))
+                self._cloud.instances.set_status(key, "TERMINATED")
+                raise ApiError(503, "backendError", f"The instance '{name_of(key)}' did not start: {error}") from error
+            self._panicked.discard(key)
+            if self._is(key, identity):
+                self._cloud.instances.set_status(key, "RUNNING")
+                self._cloud.events.add("machine", key, "running", id=identity)
+        self._cloud.fabric.changed()
+
+    async def stop(self, key: str) -> None:
+        """Orderly power-off: STOPPING, TERMINATED."""
+        async with self._lock(key):
+            await self._power_off(key)
+            if self._cloud.store.get(key) is not None:
+                self._cloud.instances.set_status(key, "TERMINATED")
+                self._cloud.events.add("machine", key, "stopped")
+        self._cloud.fabric.changed()
+
+    async def delete(self, key: str) -> None:
+        """Orderly power-off, then the machine, its record and its disk go."""
+        async with self._lock(key):
+            await self._power_off(key)
+            if self._cloud.store.get(key) is not None:
+                self._cloud.instances.set_status(key, "TERMINATED")
+            # Nobody may be sent to it any more when it goes.
+            self._cloud.fabric.changed()
+            await self._cloud.fabric.settled()
+            await self._cloud.substrate.delete(key)
+            self._cloud.instances.forget(key)
+            self._panicked.discard(key)
+            self._cloud.events.add("machine", key, "deleted")
+        self._locks.pop(key, None)
+        self._cloud.fabric.changed()
+        self._cloud.groups.instance_changed(key)
+
+    async def _power_off(self, key: str) -> None:
+        value = self._cloud.store.get(key)
+        if value is None or value["status"] == "TERMINATED":
+            return
+        self._cloud.instances.set_status(key, "STOPPING")
+        if key in self._panicked:
+            # Nobody is there to hear the power button.
+            return
+        spot = value.get("scheduling", {}).get("provisioningModel") == "SPOT"
+        self._stopping.add(key)
+        try:
+            await self._cloud.substrate.stop(key, timeout=SPOT_STOP_SECONDS if spot else STOP_SECONDS)
+        except SubstrateError as error:
+            self._cloud.events.add("machine", key, "failed to stop", reason=str(error))
+        finally:
+            self._stopping.discard(key)
+
+    async def reset(self, key: str) -> None:
+        """Hard reset; the instance stays RUNNING."""
+        async with self._lock(key):
+            self._cloud.events.add("machine", key, "reset")
+            try:
+                await self._cloud.substrate.reset(key)
+            except SubstrateError as error:
+                raise ApiError(503, "backendError", str(error)) from error
+            self._panicked.discard(key)
+
+    def on_event(self, key: str, identity: int, event: MachineEvent) -> None:
+        """Takes note of what a machine did by itself."""
+        value = self._cloud.store.get(key)
+        if value is None or int(value["id"]) != identity:
+            return
+        self._cloud.events.add("machine", key, event.value, id=str(identity))
+        if event is MachineEvent.PANICKED:
+            self._panicked.add(key)
+        elif event is MachineEvent.BOOTED:
+            self._panicked.discard(key)
+        elif key not in self._stopping:
+            # A VM that was powered off from inside or preempted stays down, unless a group repairs it:
+            # https://cloud.google.com/compute/docs/instances/instance-life-cycle
+            self._panicked.discard(key)
+            self._cloud.instances.set_status(key, "TERMINATED")
+            self._cloud.fabric.changed()
+            self._cloud.groups.instance_changed(key)
+
+    def _is(self, key: str, identity: str) -> bool:
+        value = self._cloud.store.get(key)
+        return value is not None and value["id"] == identity
+
+    def _lock(self, key: str) -> asyncio.Lock:
+        return self._locks.setdefault(key, asyncio.Lock())
