@@ -23,7 +23,7 @@ from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.stack import run_in_stack
 
 from multinic.lab.pulumi.deployment import AT_ONCE, DeploymentError, Made, Progress, Teardown, one_by_one
-from multinic.lab.pulumi.monitor import Log, Monitor, StopError
+from multinic.lab.pulumi.monitor import NO_LAB, Log, Monitor
 from multinic.lab.pulumi.stand_in import ENDPOINT_VARIABLE, TOKEN_VARIABLE, Provider
 
 ENGINE = "in-process, without the Pulumi CLI"
@@ -102,10 +102,7 @@ def up(
     environment = dict(os.environ)
     environment |= {ENDPOINT_VARIABLE: endpoint} if endpoint else {}
     environment |= {TOKEN_VARIABLE: token} if token else {}
-    settings = {
-        key if ":" in key else f"{project}:{key}": value if isinstance(value, str) else json.dumps(value)
-        for key, value in config.items()
-    }
+    settings = _settings(project, config)
     salt = secrets.token_bytes(16)
     deployment = InProcessDeployment()
     for preview in (True, False):
@@ -116,6 +113,31 @@ def up(
         if monitor.errors:
             raise DeploymentError("\n".join(monitor.errors), deployment if deployment.resources else None)
     return deployment
+
+
+def check(program: Callable[[], Any], *, project: str, stack: str, config: Mapping[str, Any]) -> None:
+    """Judge a program's inputs without a lab: the component's own rules, and what the plugins refuse.
+
+    A program that asks the cloud (for zones, for an image) is judged up to that point.
+
+    Raises:
+        DeploymentError: If the program fails or inputs are refused.
+    """
+    settings = _settings(project, config)
+    nowhere = {ENDPOINT_VARIABLE: NO_LAB}
+    deployment = InProcessDeployment()
+    monitor = Monitor(deployment.keep, deployment.outputs, settings, nowhere, bytes(16), one_by_one(None), preview=True)
+    _run(program, project, stack, settings, monitor)
+    if monitor.errors:
+        raise DeploymentError("\n".join(monitor.errors))
+
+
+def _settings(project: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return configuration as Pulumi keeps it: full keys, lists and objects as JSON."""
+    return {
+        key if ":" in key else f"{project}:{key}": value if isinstance(value, str) else json.dumps(value)
+        for key, value in config.items()
+    }
 
 
 def _run(program: Callable[[], Any], project: str, stack: str, config: Mapping[str, str], monitor: Monitor) -> None:
@@ -160,19 +182,15 @@ def _run(program: Callable[[], Any], project: str, stack: str, config: Mapping[s
         thread.join()
         raise
     for error in outcome:
-        if not monitor.errors or not isinstance(error, StopError | pulumi.RunError):
-            monitor.fail(_told(error, monitor.errors))
+        # What a failed resource or function makes of the program afterwards is no news.
+        if not monitor.errors and not monitor.gave_up:
+            monitor.fail(_told(error))
 
 
-def _told(error: BaseException, before: list[str]) -> str:
-    if before:
-        return before[0]
+def _told(error: BaseException) -> str:
     text = str(error).strip()
-    return (
-        text
-        if isinstance(error, ValueError | TypeError | pulumi.RunError) and text
-        else f"{type(error).__name__}: {text}"
-    )
+    for_people = (ValueError, TypeError, pulumi.RunError, pulumi.InputPropertyError, pulumi.InputPropertiesError)
+    return text if isinstance(error, for_people) and text else f"{type(error).__name__}: {text}"
 
 
 def _finish(loop: asyncio.AbstractEventLoop) -> None:

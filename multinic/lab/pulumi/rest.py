@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 import time
 import urllib.parse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Document = dict[str, Any]
@@ -50,6 +51,10 @@ class ApiError(Exception):
         return self.status == 404
 
 
+class CancelledError(Exception):
+    """The run was interrupted."""
+
+
 class DeadlineError(Exception):
     """Something did not happen within its time limit."""
 
@@ -61,10 +66,21 @@ class Rest:
     Attributes:
         endpoint: ``http://HOST:PORT``, without a path.
         token: Sent as a bearer token.
+        cancelled: Set when the run is interrupted: ends every wait for an operation or a group.
     """
 
     endpoint: str
     token: str
+    cancelled: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, unless the run is being cancelled.
+
+        Raises:
+            CancelledError: If it is.
+        """
+        if self.cancelled.wait(seconds):
+            raise CancelledError("cancelled while waiting")
 
     def url(self, service: str, path: str) -> str:
         """Return the full URL of a path of a service."""
@@ -143,7 +159,7 @@ class Rest:
         while operation.get("status", "DONE") != "DONE":
             if time.monotonic() > deadline:
                 raise DeadlineError(f"operation {operation.get('name')} ({method} {path}) is still running")
-            time.sleep(pause)
+            self.pause(pause)
             pause = min(pause * 2, _SLOWEST_POLL_S)
             operation = self.get(_operation_path(operation, path))
         errors = (operation.get("error") or {}).get("errors") or []

@@ -178,7 +178,7 @@ def wait_for_instances(path: str, inputs: Inputs, live: Document, scope: Scope, 
             raise DeadlineError(
                 f"timeout while waiting for the group {links.name_of(path)} to be {wanted}" + _errors(path, scope)
             )
-        time.sleep(pause)
+        scope.rest.pause(pause)
         pause = min(pause * 1.5, _SLOWEST_POLL_S)
 
 

@@ -1,0 +1,96 @@
+"""The language host for Python, which neither PyPI nor the Go module of the CLI carries.
+
+The engine finds ``pulumi-language-python`` on PATH; `environment.launcher` writes one that starts this module with
+the interpreter that has the project's packages. It serves the SDK's own language server and prints its port.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pulumi
+from pulumi.automation._server import LanguageServer
+from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
+
+_CALLS_AT_ONCE = 8
+_OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+
+class LanguageHost(LanguageServer):
+    """Runs a Pulumi program's folder with this interpreter.
+
+    Attributes:
+        engine: Address of the engine.
+    """
+
+    def __init__(self, engine: str) -> None:
+        # The program is known only when `Run` says where it is.
+        super().__init__(lambda: None)
+        self.engine = engine
+
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 the names are gRPC's
+        """Nothing to agree on."""
+        return language_pb2.LanguageHandshakeResponse()
+
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        """Return the SDK's version."""
+        return plugin_pb2.PluginInfo(version=metadata.version("pulumi"))
+
+    def InstallDependencies(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
+        """Install nothing: the packages are those of this interpreter."""
+        yield language_pb2.InstallDependenciesResponse(stdout=f"packages are those of {sys.executable}\n".encode())
+
+    def GetProgramDependencies(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        """Name no dependencies."""
+        return language_pb2.GetProgramDependenciesResponse()
+
+    def RuntimeOptionsPrompts(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        """Ask nothing."""
+        return language_pb2.RuntimeOptionsResponse()
+
+    def Run(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        """Run the program."""
+        folder = Path(request.info.program_directory)
+        entry = request.info.entry_point
+        target = folder if entry in ("", ".") else folder / entry
+        os.chdir(request.pwd or folder)
+
+        def program() -> None:
+            sys.path.insert(0, str(folder))
+            try:
+                runpy.run_path(str(target), run_name="__main__")
+            except (pulumi.InputPropertyError, pulumi.InputPropertiesError) as error:
+                # Text that is meant for people; where in the program it came from would only hide it.
+                raise pulumi.RunError(str(error)) from error
+
+        self.program = program
+        request.args[:] = [self.engine]
+        serve: Any = super().Run  # untyped in the SDK
+        return serve(request, context)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the engine whose address is the last argument, and print the port."""
+    # The engine sends SIGINT when it is done, and waits five seconds for whoever does not go at once.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    server = grpc.server(ThreadPoolExecutor(_CALLS_AT_ONCE), options=_OPTIONS)
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(arguments[-1] if arguments else ""), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    server.wait_for_termination()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
