@@ -1,0 +1,83 @@
+"""VPC firewall rules as nftables chains.
+
+Rules are tried by priority, deny before allow among equals; the implied ones come last: egress is allowed, ingress
+denied. Rules are stateful: the connection table of the network's namespace lets through what belongs to a connection
+that was allowed.
+
+Source: https://docs.cloud.google.com/firewall/docs/firewalls
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network, collapse_addresses
+
+from multinic.lab.fabric.port import Port
+from multinic.lab.substrate import FirewallRule
+
+NUMBERS = {"icmp": 1, "ipip": 4, "tcp": 6, "udp": 17, "esp": 50, "ah": 51, "sctp": 132}
+"""Protocol names that Google's API takes, and their numbers."""
+WITH_PORTS = {6, 17, 132}
+
+
+def firewall(rules: Iterable[FirewallRule], ports: Sequence[Port]) -> dict[str, list[str]]:
+    """The chains ``egress``, which returns to its caller for what may leave, and ``ingress``, which decides."""
+    ordered = sorted(rules, key=lambda rule: (rule.priority, rule.allow, rule.name))
+    ingress = [line for rule in ordered if rule.ingress for line in _lines(rule, ports)]
+    egress = [line for rule in ordered if not rule.ingress for line in _lines(rule, ports)]
+    return {"egress": egress, "ingress": [*ingress, 'counter drop comment "implied deny ingress"']}
+
+
+def _lines(rule: FirewallRule, ports: Sequence[Port]) -> list[str]:
+    near = _targets(rule, ports)
+    far = _ranges(rule, ports)
+    if near is None or far is None:
+        return []
+    verdict = ("accept" if rule.ingress else "return") if rule.allow else "drop"
+    return [
+        " ".join(filter(None, (near, far, protocol, "counter", verdict, f'comment "{rule.name}"')))
+        for protocol in map(_protocol, rule.protocols)
+    ]
+
+
+def _targets(rule: FirewallRule, ports: Sequence[Port]) -> str | None:
+    """Match of the machine that the rule protects; empty for all, None for none."""
+    if rule.targets is None:
+        return ""
+    devices = [f'"{port.device}"' for port in ports if port.machine in rule.targets]
+    if not devices:
+        return None
+    return f"{'oifname' if rule.ingress else 'iifname'} {{ {', '.join(devices)} }}"
+
+
+def _ranges(rule: FirewallRule, ports: Sequence[Port]) -> str | None:
+    """Match of the other side's address; empty for all, None for none."""
+    sources = [IPv4Network(port.address) for port in ports if port.machine in rule.sources]
+    networks = list(collapse_addresses([*rule.ranges, *sources]))
+    if not networks:
+        return None
+    if networks == [IPv4Network("0.0.0.0/0")]:
+        return ""
+    return f"ip {'saddr' if rule.ingress else 'daddr'} {{ {', '.join(map(str, networks))} }}"
+
+
+def _protocol(protocol: tuple[str, tuple[str, ...]]) -> str:
+    name, wanted = protocol
+    if name.lower() == "all":
+        return ""
+    number = NUMBERS.get(name.lower()) or int(name)
+    if wanted and number in WITH_PORTS:
+        return f"meta l4proto {number} th dport {{ {', '.join(_merged(wanted))} }}"
+    return f"meta l4proto {number}"
+
+
+def _merged(ports: Iterable[str]) -> list[str]:
+    """Port ranges without overlap, which nftables' sets refuse."""
+    pairs = sorted((int(p.partition("-")[0]), int(p.partition("-")[2] or p.partition("-")[0])) for p in ports)
+    merged: list[tuple[int, int]] = []
+    for first, last in pairs:
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return [str(first) if first == last else f"{first}-{last}" for first, last in merged]

@@ -1,0 +1,108 @@
+"""Named network namespaces, and sockets inside them that the daemon's one event loop uses like any other.
+
+A socket belongs for good to the namespace in which it was made, so the calling thread enters one only for as long as
+it takes to make the socket, without giving up control in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from multinic.lab.process import run
+from multinic.lab.substrate import SubstrateError
+
+CLONE_NEWNET = 0x40000000
+"""``setns(2)``: the file descriptor must be a network namespace."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Namespace:
+    """A network namespace with a name below /run/netns.
+
+    Attributes:
+        name: As `ip netns` shows it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def path(self) -> Path:
+        """Where the kernel's object is found."""
+        return Path("/run/netns") / self.name
+
+    async def create(self) -> None:
+        """Makes the namespace, with its loopback device up and without IPv6, which the lab does not have."""
+        if not self.path.exists():
+            await run("ip", "netns", "add", self.name)
+        self.sysctl({"ipv6/conf/all/disable_ipv6": "1", "ipv6/conf/default/disable_ipv6": "1"})
+        await self.ip("link set lo up")
+
+    async def delete(self) -> None:
+        """Removes it, with all devices in it; nothing to do if it is not there."""
+        if self.path.exists():
+            await run("ip", "netns", "delete", self.name)
+
+    async def ip(self, *lines: str) -> None:
+        """Runs lines of `ip` inside, as one batch that stops at the first failure."""
+        await run("ip", "-n", self.name, "-batch", "-", text="\n".join(lines) + "\n")
+
+    async def nft(self, rules: str) -> None:
+        """Loads nftables rules inside, in one transaction."""
+        await run("nsenter", f"--net={self.path}", "nft", "-f", "-", text=rules)
+
+    def socket(self, family: int, kind: int) -> socket.socket:
+        """A non-blocking socket that lives inside."""
+        with self._entered():
+            made = socket.socket(family, kind)
+        made.setblocking(False)
+        return made
+
+    def sysctl(self, values: Mapping[str, str]) -> None:
+        """Sets network settings; keys are paths below /proc/sys/net. What this kernel does not have is left out."""
+        with self._entered():
+            for key, value in values.items():
+                path = Path("/proc/sys/net", key)
+                if path.exists():
+                    path.write_text(value)
+
+    def received_bytes(self) -> dict[str, int]:
+        """Bytes that each device inside has received."""
+        with self._entered():
+            lines = Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]
+        counters = {}
+        for line in lines:
+            device, _, numbers = line.partition(":")
+            counters[device.strip()] = int(numbers.split()[0])
+        return counters
+
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[None]:
+        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            try:
+                inside = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                raise SubstrateError(f"network namespace {self.name} is gone") from None
+            try:
+                _setns(inside)
+            finally:
+                os.close(inside)
+            try:
+                yield
+            finally:
+                _setns(home)
+        finally:
+            os.close(home)
+
+
+def _setns(descriptor: int) -> None:
+    if _libc.setns(descriptor, CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise SubstrateError(f"entering a network namespace: {os.strerror(number)}")
