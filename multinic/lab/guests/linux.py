@@ -1,0 +1,255 @@
+"""The substrate of a lab with guests: VMs by systemd-nspawn, VPC networks by namespaces and nftables.
+
+It runs inside the namespaces that `multinic.lab.supervisor` makes; nothing of it is seen on the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from multinic.lab.fabric import prober
+from multinic.lab.fabric.port import Port
+from multinic.lab.fabric.vpc import Vpc
+from multinic.lab.guests import image as images
+from multinic.lab.guests.control import ControlSocket
+from multinic.lab.guests.image import Image
+from multinic.lab.guests.machine import Guest
+from multinic.lab.guests.metadata_server import MetadataServer
+from multinic.lab.substrate import Machine, MachineEvent, NetworkPlan, Probe, ProbeResult, SubstrateError
+
+GUEST_TOKEN = "lab-guest"  # noqa: S105 - what service accounts of the lab's VMs get; it opens nothing outside
+FIRST_NIC = 4
+"""Google's images name the first NIC ens4, by its PCI slot."""
+
+
+@dataclass
+class _Entry:
+    guest: Guest
+    ports: list[tuple[Vpc, Port]]
+    sent_before: int = 0
+
+
+class LinuxSubstrate:
+    """Carries out what the cloud decides, on this Linux machine. See `multinic.lab.substrate.Substrate`."""
+
+    def __init__(self, folder: Path, image: Image, *, guest_token: str = GUEST_TOKEN, nic_prefix: str = "ens") -> None:
+        """Describes it; `create` also opens the control socket.
+
+        Args:
+            folder: The lab's folder: disks of guests and the control socket.
+            image: What lies under every guest's disk.
+            guest_token: Access token that the metadata server gives to VMs.
+            nic_prefix: ``ens`` for ens4, ens5 …, or ``eth`` for eth0, eth1 …: the image's choice on Google Cloud too.
+        """
+        self._folder = folder
+        self._image = image
+        self._first_nic = 0 if nic_prefix == "eth" else FIRST_NIC
+        self._nic_prefix = nic_prefix
+        self._numbers = itertools.count(1)
+        self._vpcs: dict[str, Vpc] = {}
+        self._machines: dict[str, _Entry] = {}
+        self._metadata = MetadataServer(guest_token)
+        self._control = ControlSocket(folder, self._leader_of)
+        self._on_event: Callable[[str, int, MachineEvent], None] = lambda *_: None
+
+    @classmethod
+    async def create(cls, folder: Path, **options: Any) -> Self:
+        """Makes the substrate of the lab in `folder`, with its image from the cache and its control socket open.
+
+        Raises:
+            SubstrateError: The image is not there and cannot be built, or the process is not inside of the lab's
+            namespaces.
+        """
+        if not Path("/run/multinic").is_dir():
+            raise SubstrateError("machines need the lab's own namespaces: start it by `multinic lab up`")
+        try:
+            image = await asyncio.to_thread(images.ensure)
+        except images.ImageError as error:
+            raise SubstrateError(str(error)) from error
+        made = cls(folder.resolve(), image, **options)
+        await made._control.open()
+        return made
+
+    def listen(self, on_event: Callable[[str, int, MachineEvent], None]) -> None:
+        """See `Substrate.listen`."""
+        self._on_event = on_event
+
+    def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
+        """See `Substrate.serve_metadata`."""
+        self._metadata.metadata_of = metadata_of
+
+    def metadata_changed(self, machine: str) -> None:
+        """See `Substrate.metadata_changed`."""
+        self._metadata.changed(machine)
+
+    async def apply(self, network: NetworkPlan) -> None:
+        """See `Substrate.apply`."""
+        vpc = await self._vpc(network.key)
+        await vpc.apply(network)
+
+    async def remove_network(self, network: str) -> None:
+        """See `Substrate.remove_network`."""
+        vpc = self._vpcs.pop(network, None)
+        if vpc is not None:
+            await self._metadata.leave(network)
+            await vpc.remove()
+
+    async def start(self, machine: Machine) -> None:
+        """See `Substrate.start`."""
+        entry = self._machines.get(machine.key)
+        if entry is not None and entry.guest.machine.id != machine.id:
+            await self.delete(machine.key)
+            entry = None
+        if entry is None:
+            entry = self._machines[machine.key] = self._entry(machine)
+        entry.guest.machine = machine
+        await entry.guest.start()
+
+    async def stop(self, machine: str, *, timeout: float) -> None:
+        """See `Substrate.stop`."""
+        if machine in self._machines:
+            await self._machines[machine].guest.stop(timeout)
+
+    async def delete(self, machine: str) -> None:
+        """See `Substrate.delete`."""
+        entry = self._machines.pop(machine, None)
+        if entry is None:
+            return
+        await entry.guest.off()
+        for vpc, port in entry.ports:
+            self._metadata.forget(vpc.plan.key, str(port.address), machine)
+            await vpc.unplug(port)
+        await entry.guest.delete()
+
+    async def reset(self, machine: str) -> None:
+        """See `Substrate.reset`."""
+        self._guest(machine).reset()
+
+    async def panic(self, machine: str) -> None:
+        """See `Substrate.panic`."""
+        self._guest(machine).panic()
+
+    async def cut_power(self, machine: str) -> None:
+        """See `Substrate.cut_power`."""
+        self._guest(machine).cut_power()
+
+    async def freeze(self, machine: str, frozen: bool) -> None:
+        """See `Substrate.freeze`."""
+        self._guest(machine).freeze(frozen)
+
+    async def probe(self, probe: Probe) -> ProbeResult:
+        """See `Substrate.probe`."""
+        vpc = await self._vpc(probe.network)
+        port = next((port for port in vpc.ports.values() if port.machine == probe.machine), None)
+        return await prober.send(probe, vpc.namespace, port)
+
+    def serial_output(self, machine: str) -> str:
+        """See `Substrate.serial_output`."""
+        entry = self._machines.get(machine)
+        return "" if entry is None else entry.guest.serial_output()
+
+    def egress_bytes(self, machine: str) -> int:
+        """See `Substrate.egress_bytes`."""
+        entry = self._machines.get(machine)
+        if entry is None:
+            return 0
+        return entry.sent_before + sum(vpc.namespace.received_bytes().get(port.device, 0) for vpc, port in entry.ports)
+
+    def cpu_seconds(self, machine: str) -> float:
+        """CPU time of the guest's programs since its last boot; what the kernel does for its packets is not in it."""
+        entry = self._machines.get(machine)
+        return 0.0 if entry is None else entry.guest.cpu_seconds()
+
+    async def close(self) -> None:
+        """See `Substrate.close`. Disks stay."""
+        await self._control.close()
+        await asyncio.gather(*(entry.guest.off() for entry in self._machines.values()))
+        for entry in self._machines.values():
+            await entry.guest.staging.delete()
+        self._machines.clear()
+        for network in list(self._vpcs):
+            await self.remove_network(network)
+
+    def _entry(self, machine: Machine) -> _Entry:
+        index = next(self._numbers)
+        names = tuple(f"{self._nic_prefix}{self._first_nic + number}" for number in range(len(machine.interfaces)))
+
+        async def plug() -> None:
+            await self._plug(entry, names)
+
+        def tell(event: MachineEvent) -> None:
+            self._on_event(machine.key, machine.id, event)
+
+        guest = Guest(
+            machine,
+            self._folder / "machines" / str(machine.id),
+            self._image,
+            index=index,
+            nic_names=names,
+            plug=plug,
+            tell=tell,
+        )
+        entry = _Entry(guest, [])
+        return entry
+
+    async def _plug(self, entry: _Entry, names: tuple[str, ...]) -> None:
+        """Has all NICs in the guest's staging namespace: new ones at first, the same ones after a reboot."""
+        guest = entry.guest
+        machine = guest.machine
+        await guest.staging.create()
+        there = guest.staging.received_bytes()
+        plugged = {port.nic: (vpc, port) for vpc, port in entry.ports}
+        for number, (nic, name) in enumerate(zip(machine.interfaces, names, strict=True)):
+            if number in plugged and name in there:
+                continue
+            if number in plugged:
+                # nspawn itself died and could not hand the NIC back.
+                vpc, port = plugged[number]
+                entry.sent_before += vpc.namespace.received_bytes().get(port.device, 0)
+                await vpc.unplug(port)
+                entry.ports.remove((vpc, port))
+            vpc = await self._vpc(nic.network)
+            port = Port(
+                *(machine.key, next(self._numbers), number, nic.address, nic.gateway, nic.mtu, machine.can_ip_forward)
+            )
+            # Noted first: a cancelled start must be able to undo a half-made plug.
+            entry.ports.append((vpc, port))
+            if number == 0:
+                self._metadata.know(nic.network, str(nic.address), machine.key)
+            await vpc.plug(port, guest.staging, name)
+
+    async def _vpc(self, network: str) -> Vpc:
+        vpc = self._vpcs.get(network)
+        if vpc is None:
+            vpc = self._vpcs[network] = Vpc(network)
+        await vpc.ensure()
+        await self._metadata.listen(network, vpc)
+        return vpc
+
+    def _guest(self, machine: str) -> Guest:
+        try:
+            return self._machines[machine].guest
+        except KeyError:
+            raise SubstrateError(f"{machine} does not run") from None
+
+    def _leader_of(self, name: str) -> int:
+        found = [entry.guest for key, entry in self._matching(name)]
+        if not found:
+            raise SubstrateError(
+                f"no machine is called {name}; there are: {', '.join(sorted(self._machines)) or 'none'}"
+            )
+        if len(found) > 1:
+            keys = ", ".join(guest.machine.key for guest in found)
+            raise SubstrateError(f"several machines are called {name}, name one of them in full: {keys}")
+        leader = found[0].leader
+        if leader is None:
+            raise SubstrateError(f"{name} does not run at the moment")
+        return leader
+
+    def _matching(self, name: str) -> Iterator[tuple[str, _Entry]]:
+        return ((key, entry) for key, entry in self._machines.items() if name in (key, entry.guest.machine.name))
