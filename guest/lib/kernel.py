@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from typing import Any, Iterable, Mapping, NamedTuple
@@ -28,9 +29,11 @@ KINDS = {
 }
 TABLES = {"main": MAIN, "local": LOCAL, "default": DEFAULT}
 DROP_ACTIONS = ("6", "blackhole")
+COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
+COUNTS = re.compile(r"packets \d+ bytes \d+")
 
 
-class Failed(Exception):
+class KernelError(Exception):
     """A program that we need could not do its work."""
 
 
@@ -38,7 +41,7 @@ class LinkState(NamedTuple):
     """A network interface as it is."""
 
     device: str
-    index: int
+    ifindex: int
     macs: tuple[str, ...]
     kind: str
     up: bool
@@ -48,7 +51,7 @@ class LinkState(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What the kernel holds: routes and rules with the origin mark (`protocol`) of who made them."""
+    """What the kernel holds: routes and rules with the origin mark of who made them; the filter and its counts."""
 
     links: Mapping[str, LinkState]
     routes: tuple[tuple[Route, int], ...]
@@ -56,6 +59,7 @@ class Observed(NamedTuple):
     lookups: Mapping[tuple[str, str, str], str]
     sysctls: Mapping[str, str | None]
     nft: str | None
+    drops: Mapping[str, int]
 
 
 def run(arguments: list[str], text: str = "") -> tuple[int, str, str]:
@@ -63,7 +67,7 @@ def run(arguments: list[str], text: str = "") -> tuple[int, str, str]:
     try:
         done = subprocess.run(arguments, input=text, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Failed(f"{arguments[0]}: {error}") from error
+        raise KernelError(f"{arguments[0]}: {error}") from error
     return done.returncode, done.stdout, done.stderr
 
 
@@ -76,24 +80,39 @@ def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True)
         nft: Also read our table of the packet filter.
     """
     lines = ["link show", "addr show", "route show table all", "rule show"]
-    for lookup in lookups:
-        lines.append(
-            f"route get {lookup.destination} from {lookup.source}" + (f" iif {lookup.iif}" if lookup.iif else "")
-        )
+    for destination, source, iif, _ in lookups:
+        lines += [f"route get {destination} from {source}" + (f" iif {iif}" if iif else "")]
     # -N: numbers, since names of tables and protocols are anybody's. -force: a refused lookup must not end the batch.
     _, output, errors = run(["ip", "-4", "-N", "-d", "-json", "-force", "-batch", "-"], "\n".join(lines) + "\n")
-    answers = [json.loads(line) for line in output.splitlines() if line.startswith("[")]
+    answers = _documents(output)
     if len(answers) < 4:
-        raise Failed(f"ip: {errors.strip() or 'no answer'}")
+        raise KernelError(f"ip: {errors.strip() or 'no answer'}")
     links, addresses, routes, rules = answers[:4]
+    listing = nft_listing() if nft else None
     return Observed(
         links=_links(links, addresses),
         routes=tuple((_route(raw), _int(raw.get("protocol"))) for raw in routes if raw),
         rules=tuple((_rule(raw), _int(raw.get("protocol"))) for raw in rules if raw),
         lookups=dict(_lookup(answer[0]) for answer in answers[4:] if answer),
         sysctls={path: sysctl(path) for path in sysctls},
-        nft=nft_listing() if nft else None,
+        nft=listing[0] if listing is not None else None,
+        drops=listing[1] if listing is not None else {},
     )
+
+
+def _documents(output: str) -> list[Any]:
+    """The JSON documents that a batch prints one after the other."""
+    decoder = json.JSONDecoder()
+    found = []
+    start = output.find("[")
+    while start >= 0:
+        try:
+            document, end = decoder.raw_decode(output, start)
+        except ValueError as error:
+            raise KernelError(f"ip: not JSON ({error})") from error
+        found.append(document)
+        start = output.find("[", end)
+    return found
 
 
 def _links(links: list[Any], addresses: list[Any]) -> dict[str, LinkState]:
@@ -111,7 +130,7 @@ def _links(links: list[Any], addresses: list[Any]) -> dict[str, LinkState]:
         flags = raw.get("flags", ())
         found[raw["ifname"]] = LinkState(
             device=raw["ifname"],
-            index=raw.get("ifindex", 0),
+            ifindex=raw.get("ifindex", 0),
             macs=tuple(str(raw[key]).lower() for key in ("address", "permaddr") if raw.get(key)),
             kind=(raw.get("linkinfo") or {}).get("info_kind", ""),
             up="UP" in flags,
@@ -144,16 +163,14 @@ def _route(raw: Any) -> Route:
 
 
 def _rule(raw: Any) -> Rule:
-    """A rule that asks for more than source, destination and incoming NIC (mark, ports …) gets a priority of its own kind: it never equals one of ours."""
+    """What a rule asks beyond source, destination and incoming NIC (a mark, say) goes into `source`: ours have none."""
     known = {"priority", "src", "srclen", "dst", "dstlen", "iif", "iif_detached", "table", "action", "protocol"}
     foreign = set(raw) - known
     drop = str(raw.get("action", "")) in DROP_ACTIONS
-    action = "" if "action" not in raw or drop else str(raw["action"])
+    action = [] if "action" not in raw or drop else [f"action {raw['action']}"]
     return Rule(
         priority=raw.get("priority", 0),
-        source=_selector(raw, "src")
-        + ("".join(sorted(f" {key} {raw[key]}" for key in foreign)) if foreign else "")
-        + action,
+        source=" ".join([_selector(raw, "src"), *sorted(f"{key} {raw[key]}" for key in foreign), *action]),
         destination=_selector(raw, "dst"),
         iif=raw.get("iif", "") + (" [detached]" if "iif_detached" in raw else ""),
         table=0 if drop else _table(raw),
@@ -175,7 +192,7 @@ def devices(macs: Mapping[int, str], links: Mapping[str, LinkState]) -> dict[int
     for index, mac in macs.items():
         fits = [link for link in links.values() if mac in link.macs and link.kind not in VIRTUAL]
         if fits:
-            found[index] = min(fits, key=lambda link: link.index).device
+            found[index] = min(fits, key=lambda link: link.ifindex).device
     return found
 
 
@@ -215,13 +232,16 @@ def nft_program() -> str | None:
     return shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
 
 
-def nft_listing() -> str | None:
-    """Our table as nft prints it, without counters; empty when there is none; None without nft."""
+def nft_listing() -> tuple[str, dict[str, int]] | None:
+    """Our table as nft prints it, without counts, and the counts; empty when there is none; None without nft."""
     program = nft_program()
     if program is None:
         return None
-    code, output, _ = run([program, "-s", "list", "table", "ip", "multinic"])
-    return output if code == 0 else ""
+    code, output, _ = run([program, "list", "table", "ip", "multinic"])
+    if code != 0:
+        return "", {}
+    counts = {name: int(packets) for name, packets in COUNTER.findall(output)}
+    return COUNTS.sub("", output), counts
 
 
 def nft_load(table: str) -> str | None:
@@ -232,13 +252,3 @@ def nft_load(table: str) -> str | None:
     # Declared first, since deleting what is not there would fail the transaction.
     code, _, errors = run([program, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")
     return None if code == 0 else f"nft: {errors.strip()}"
-
-
-def same_nic_drops() -> int:
-    """Packets dropped because they would have left by the NIC that they came in by."""
-    program = nft_program()
-    if program is None:
-        return 0
-    code, output, _ = run([program, "list", "counter", "ip", "multinic", "same_nic"])
-    words = output.split()
-    return int(words[words.index("packets") + 1]) if code == 0 and "packets" in words else 0

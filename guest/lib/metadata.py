@@ -21,7 +21,7 @@ MAX_BYTES = 4 * 1024 * 1024
 """The server's own limit is 512 KB of keys and values for an instance, and as much for its project."""
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The metadata server did not give a usable answer."""
 
 
@@ -36,7 +36,7 @@ def get(path: str, timeout: float = 5.0) -> tuple[dict[str, str], bytes]:
         Headers (names in lower case) and body.
 
     Raises:
-        Unavailable: No connection, no status 200, or half an answer.
+        UnavailableError: No connection, no status 200, or half an answer.
     """
     request = (
         f"GET {path} HTTP/1.1\r\nHost: metadata.google.internal\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n"
@@ -52,22 +52,22 @@ def get(path: str, timeout: float = 5.0) -> tuple[dict[str, str], bytes]:
                     name, _, value = line.decode("latin-1").partition(":")
                     headers[name.strip().lower()] = value.strip()
                 if len(status) < 2 or status[1] != b"200":
-                    raise Unavailable(f"{path.split('?')[0]}: status {status[1:2]}")
+                    raise UnavailableError(f"{path.split('?')[0]}: status {status[1:2]}")
                 body = (
                     _chunks(stream)
                     if headers.get("transfer-encoding", "").lower() == "chunked"
                     else stream.read(MAX_BYTES)
                 )
     except (OSError, ValueError) as error:
-        raise Unavailable(f"{type(error).__name__}: {error}") from error
+        raise UnavailableError(f"{type(error).__name__}: {error}") from error
     if len(body) < int(headers.get("content-length", "0") or 0):
-        raise Unavailable("the answer ended early")
+        raise UnavailableError("the answer ended early")
     return headers, body
 
 
 def _chunks(stream: Any) -> bytes:
     """Body in chunked transfer coding."""
-    parts = []
+    parts: list[bytes] = []
     while True:
         size = int(stream.readline(64).split(b";")[0], 16)
         if size == 0:
@@ -91,7 +91,7 @@ def tree(etag: str | None = None, wait: int = 60) -> tuple[str, Any]:
     try:
         return headers.get("etag", ""), json.loads(body)
     except ValueError as error:
-        raise Unavailable(f"not JSON: {error}") from error
+        raise UnavailableError(f"not JSON: {error}") from error
 
 
 def save(etag: str, whole: Any) -> None:

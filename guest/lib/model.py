@@ -11,7 +11,7 @@ MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 MAX_NICS = 16
 
 
-class Invalid(Exception):
+class InvalidError(Exception):
     """The metadata cannot be used. The text names the key and what is wrong with it."""
 
 
@@ -19,7 +19,7 @@ class Nic(NamedTuple):
     """One NIC as Google describes it.
 
     Attributes:
-        index: 0 for nic0.
+        number: 0 for nic0.
         mac: Lower case; the only name of a NIC that no kernel, distribution or reboot changes.
         address: Primary internal address, a /32 on the link.
         gateway: First address of the subnet, on the link.
@@ -30,7 +30,7 @@ class Nic(NamedTuple):
         cidrs: What is reachable through this NIC; empty on a virtual wire.
     """
 
-    index: int
+    number: int
     mac: str
     address: IPv4Address
     gateway: IPv4Address
@@ -67,7 +67,7 @@ def parse(tree: Any) -> Router:
     """Reads a metadata tree (``?recursive=true``).
 
     Raises:
-        Invalid: With the first thing that is missing or wrong.
+        InvalidError: With the first thing that is missing or wrong.
     """
     instance = _of_type(tree, dict, "metadata").get("instance")
     instance = _of_type(instance, dict, "instance")
@@ -76,18 +76,18 @@ def parse(tree: Any) -> Router:
     lists = _json(attributes, "multinic-networks", list)
     interfaces = _of_type(instance.get("networkInterfaces"), list, "networkInterfaces")
     if not 2 <= len(interfaces) <= MAX_NICS:
-        raise Invalid(f"networkInterfaces: a router needs 2 to {MAX_NICS} NICs, this VM has {len(interfaces)}")
+        raise InvalidError(f"networkInterfaces: a router needs 2 to {MAX_NICS} NICs, this VM has {len(interfaces)}")
     nics = tuple(_nic(index, raw, config, lists) for index, raw in enumerate(interfaces))
     for what, values in (("mac", [nic.mac for nic in nics]), ("ip", [nic.address for nic in nics])):
         if len(set(values)) != len(values):
-            raise Invalid(f"networkInterfaces: two NICs with the same {what}")
+            raise InvalidError(f"networkInterfaces: two NICs with the same {what}")
     if len(nics) > 2 and lists is None:
-        raise Invalid("multinic-networks: needed with more than two NICs")
+        raise InvalidError("multinic-networks: needed with more than two NICs")
     owners: dict[IPv4Network, int] = {}
     for nic in nics:
         for cidr in nic.cidrs:
-            if owners.setdefault(cidr, nic.index) != nic.index:
-                raise Invalid(f"multinic-networks: {cidr} is behind nic{owners[cidr]} and nic{nic.index}")
+            if owners.setdefault(cidr, nic.number) != nic.number:
+                raise InvalidError(f"multinic-networks: {cidr} is behind nic{owners[cidr]} and nic{nic.number}")
     return Router(
         nics=nics,
         by_destination=lists is not None,
@@ -104,13 +104,13 @@ def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) 
     raw = _of_type(raw, dict, where)
     mac = str(raw.get("mac", "")).lower()
     if not MAC.fullmatch(mac):
-        raise Invalid(f"{where}.mac: {raw.get('mac')!r} is no MAC address")
+        raise InvalidError(f"{where}.mac: {raw.get('mac')!r} is no MAC address")
     address = _address(raw.get("ip"), f"{where}.ip")
     mask = _address(raw.get("subnetmask"), f"{where}.subnetmask")
     try:
         subnet = IPv4Network(f"{address}/{mask}", strict=False)
     except ValueError:
-        raise Invalid(f"{where}.subnetmask: {mask} is no netmask") from None
+        raise InvalidError(f"{where}.subnetmask: {mask} is no netmask") from None
     networks = _of_type(config.get("networks") or [], list, "multinic-config.networks")
     override = (
         _of_type(networks[index] or {}, dict, f"multinic-config.networks[{index}]") if index < len(networks) else {}
@@ -119,13 +119,14 @@ def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) 
     cidrs: tuple[IPv4Network, ...] = ()
     if lists is not None:
         if index >= len(lists):
-            raise Invalid(f"multinic-networks: no entry for nic{index}")
+            raise InvalidError(f"multinic-networks: no entry for nic{index}")
         cidrs = _networks(
             _of_type(lists[index], dict, f"multinic-networks[{index}]").get("cidrs"),
             f"multinic-networks[{index}].cidrs",
+            shortest=0,
         )
     return Nic(
-        index=index,
+        number=index,
         mac=mac,
         address=address,
         gateway=_address(raw.get("gateway"), f"{where}.gateway"),
@@ -150,12 +151,12 @@ def _json(attributes: dict[str, Any], key: str, kind: type) -> Any:
     try:
         return _of_type(json.loads(text), kind, key)
     except (ValueError, TypeError, RecursionError) as error:
-        raise Invalid(f"{key}: not JSON ({error})") from None
+        raise InvalidError(f"{key}: not JSON ({error})") from None
 
 
 def _of_type(value: Any, kind: type, where: str) -> Any:
     if not isinstance(value, kind):
-        raise Invalid(f"{where}: {kind.__name__} expected, not {type(value).__name__}")
+        raise InvalidError(f"{where}: {kind.__name__} expected, not {type(value).__name__}")
     return value
 
 
@@ -163,19 +164,22 @@ def _address(value: Any, where: str) -> IPv4Address:
     try:
         return IPv4Address(_of_type(value, str, where))
     except ValueError:
-        raise Invalid(f"{where}: {value!r} is no IPv4 address") from None
+        raise InvalidError(f"{where}: {value!r} is no IPv4 address") from None
 
 
-def _networks(values: Any, where: str) -> tuple[IPv4Network, ...]:
-    """Addresses and ranges, each once, in a stable order. IPv6 ones are skipped: the router is IPv4 only and leaves IPv6 alone."""
+def _networks(values: Any, where: str, shortest: int = 8) -> tuple[IPv4Network, ...]:
+    """Addresses and ranges, each once, in a stable order. IPv6 ones are skipped: the router leaves IPv6 alone."""
     found = set()
     for value in _of_type(values or [], list, where):
         if ":" in _of_type(value, str, where):
             continue
         try:
-            found.add(IPv4Network(value, strict=False))
+            network = IPv4Network(value, strict=False)
         except ValueError:
-            raise Invalid(f"{where}: {value!r} is no IPv4 address or range") from None
+            raise InvalidError(f"{where}: {value!r} is no IPv4 address or range") from None
+        if network.prefixlen < shortest:
+            raise InvalidError(f"{where}: {value} is too wide to be this VM's own")
+        found.add(network)
     return tuple(sorted(found))
 
 
@@ -190,5 +194,5 @@ def _number(value: Any, where: str, low: int, high: int) -> int | None:
         or len(text) > 9
         or not low <= int(text) <= high
     ):
-        raise Invalid(f"{where}: {text[:40]!r} is no whole number from {low} to {high}")
+        raise InvalidError(f"{where}: {text[:40]!r} is no whole number from {low} to {high}")
     return int(text)

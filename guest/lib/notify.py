@@ -1,4 +1,7 @@
-"""systemd's notification protocol: https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html"""
+"""The notification protocol of systemd.
+
+https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Where the programs keep things. Every place can be moved, so that tests share no file with the machine they run on."""
+"""Where the programs keep things. Every place can be moved: tests share no file with the machine they run on."""
 
 from __future__ import annotations
 
 import os
 
 RUN = os.environ.get("RUNTIME_DIRECTORY", "/run/multinic")
-"""Of this boot only: verdict, lock, the metadata that the start-up script has fetched. systemd sets the variable in units."""
+"""Of this boot only: verdict, lock, the metadata last read. systemd sets the variable in units."""
 
 ETC = os.environ.get("CONFIGURATION_DIRECTORY", "/etc/multinic")
 """Written by the start-up script: the ports, for health endpoints that start before any metadata is there."""

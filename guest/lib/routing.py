@@ -13,7 +13,7 @@ import kernel
 import metadata
 import paths
 import verdict
-from model import Invalid, Router, parse
+from model import InvalidError, Router, parse
 from reconcile import Lock, Outcome, reconcile, remove
 from watch import Watcher
 
@@ -40,7 +40,7 @@ def main() -> int:
         if command == "watch":
             return Watcher().run()
         return {"start": start, "stop": stop, "verify": verify}[command]()
-    except (kernel.Failed, OSError) as error:
+    except (kernel.KernelError, OSError) as error:
         print(f"policy-routing: {error}", file=sys.stderr)
         return 1
 
@@ -67,11 +67,11 @@ def start() -> int:
             router = router_now(FRESH)
             with Lock():
                 outcome = reconcile(router)
-        except metadata.Unavailable as error:
+        except metadata.UnavailableError as error:
             problems.append(("metadata-unavailable", str(error)))
-        except Invalid as error:
+        except InvalidError as error:
             problems.append(("metadata-invalid", str(error)))
-        except kernel.Failed as error:
+        except kernel.KernelError as error:
             problems.append(("program-failed", str(error)))
         result = verdict.judge(verdict.load(), router, outcome, problems)
         verdict.store(result)
@@ -103,19 +103,10 @@ def verify() -> int:
     """Looks, changes nothing, and prints what is not as wanted."""
     try:
         outcome = reconcile(router_now(max_age=0.0), change=False)
-    except (metadata.Unavailable, Invalid) as error:
+    except (metadata.UnavailableError, InvalidError) as error:
         print(json.dumps({"ok": False, "reasons": [{"name": "metadata", "detail": str(error)}]}))
         return 1
     reasons = [{"name": difference.reason, "detail": difference.detail} for difference in outcome.left]
-    print(
-        json.dumps(
-            {
-                "ok": not reasons,
-                "reasons": reasons,
-                "warnings": outcome.warnings,
-                "same_nic_drops": kernel.same_nic_drops(),
-            },
-            indent=1,
-        )
-    )
+    result = {"ok": not reasons, "reasons": reasons, "warnings": outcome.warnings, "drops": outcome.drops}
+    print(json.dumps(result, indent=1))
     return 1 if reasons else 0

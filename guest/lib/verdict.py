@@ -25,7 +25,7 @@ HEAL_FAILURES, HEAL_AFTER = 5, 30.0
 """Repairs that failed in a row, and seconds (before jitter) that they must span, before healing is asked for."""
 
 HEAL_JITTER = 30
-"""Seconds over which a fleet that breaks at one moment (an update of its images' agent, say) spreads its wish to be healed."""
+"""Seconds over which a fleet that breaks at one moment (by an update of its images' agent, say) spreads its healing."""
 
 
 def load() -> dict[str, Any]:
@@ -70,6 +70,7 @@ def judge(
         "state": "drained" if ok and router is not None and router.drain else "ok" if ok else "degraded",
         "reasons": reasons[:50],
         "warnings": warnings,
+        "drops": dict(outcome.drops) if outcome is not None else last.get("drops", {}),
         "drain": bool(router is not None and router.drain),
         "time": round(time.time(), 3),
         "monotonic": now,

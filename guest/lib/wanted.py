@@ -1,6 +1,7 @@
 """What the kernel should look like: a pure function of the router's description and of the NICs' present names.
 
-Rules, in the order in which the kernel tries them (priority 0, the table `local`, comes first and delivers what is for the VM):
+Rules, in the order in which the kernel tries them (before all of them, at 0, the table `local` delivers what is for the
+VM itself):
 
 ====== ========================================== =============================================================
 900    to the metadata server, from the VM        nic0's way: no other NIC reaches it
@@ -12,7 +13,7 @@ Rules, in the order in which the kernel tries them (priority 0, the table `local
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, collapse_addresses
 from typing import Mapping, NamedTuple
 
 from model import Nic, Router
@@ -60,7 +61,7 @@ class Link(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """A lookup that the kernel must answer as we mean it, whatever rules others have made. `device` is ``local`` for delivery."""
+    """A lookup that the kernel must answer as we mean it. `device` is ``local`` for delivery to the VM."""
 
     destination: str
     source: str
@@ -95,25 +96,25 @@ def wanted(router: Router, devices: Mapping[int, str]) -> Wanted:
 
     Args:
         router: From the metadata.
-        devices: NIC index → present interface name. A NIC that is missing has no entry; the others are set up so
+        devices: NIC number → present interface name. A NIC that is missing has no entry; the others are set up so
             that nothing for it leaves by a wrong NIC.
     """
-    nics = [nic for nic in router.nics if nic.index in devices]
+    nics = [nic for nic in router.nics if nic.number in devices]
     return Wanted(
-        links=tuple(Link(devices[nic.index], str(nic.address), nic.mtu) for nic in nics),
+        links=tuple(Link(devices[nic.number], str(nic.address), nic.mtu) for nic in nics),
         routes=tuple(_routes(router, nics, devices)),
         rules=tuple(_rules(router, nics, devices)),
-        sysctls=tuple(_sysctls([devices[nic.index] for nic in nics])),
-        nft=_nft(router, [devices[nic.index] for nic in nics]),
+        sysctls=tuple(_sysctls([devices[nic.number] for nic in nics])),
+        nft=_nft(router, [devices[nic.number] for nic in nics]),
         lookups=tuple(_lookups(router, nics, devices)),
     )
 
 
 def names(router: Router) -> dict[str, str]:
     """Files below iproute2's folder that give tables and protocol readable names."""
-    tables = [f"{OUT + nic.index} nic{nic.index}\n" for nic in router.nics]
+    tables = [f"{OUT + nic.number} nic{nic.number}\n" for nic in router.nics]
     if router.by_destination:
-        tables += [f"{FORWARD + nic.index} from-nic{nic.index}\n" for nic in router.nics]
+        tables += [f"{FORWARD + nic.number} from-nic{nic.number}\n" for nic in router.nics]
     return {"rt_tables.d/multinic.conf": "".join(tables), "rt_protos.d/multinic.conf": f"{PROTOCOL} multinic\n"}
 
 
@@ -135,29 +136,29 @@ def way_out(router: Router, incoming: int, destination: IPv4Network) -> int | No
     for nic in router.nics:
         for cidr in reachable(nic):
             if destination.subnet_of(cidr) and cidr.prefixlen > best:
-                best, owner = cidr.prefixlen, nic.index
+                best, owner = cidr.prefixlen, nic.number
     return None if owner == incoming else owner
 
 
 def _routes(router: Router, nics: list[Nic], devices: Mapping[int, str]) -> list[Route]:
     found = []
     for nic in nics:
-        device = devices[nic.index]
+        device = devices[nic.number]
         # With a /32 address the gateway is on no subnet: the kernel takes it only if a link route is in the same table.
-        found.append(Route(OUT + nic.index, str(nic.gateway), device))
-        found.append(Route(OUT + nic.index, "default", device, str(nic.gateway), source=str(nic.address)))
+        found.append(Route(OUT + nic.number, str(nic.gateway), device))
+        found.append(Route(OUT + nic.number, "default", device, str(nic.gateway), source=str(nic.address)))
         found += [Route(LOCAL, text(address), device, kind="local") for address in nic.forwarded]
         if not router.by_destination:
             continue
-        table = FORWARD + nic.index
+        table = FORWARD + nic.number
         for other in nics:
-            if other.index == nic.index:
+            if other.number == nic.number:
                 # Drops what would go back, also where another NIC's wider range contains it.
                 found += [Route(table, text(cidr), kind="blackhole") for cidr in sorted(reachable(nic))]
                 continue
-            found.append(Route(table, str(other.gateway), devices[other.index]))
+            found.append(Route(table, str(other.gateway), devices[other.number]))
             found += [
-                Route(table, text(cidr), devices[other.index], str(other.gateway))
+                Route(table, text(cidr), devices[other.number], str(other.gateway))
                 for cidr in sorted(reachable(other))
                 if text(cidr) != str(other.gateway)
             ]
@@ -167,15 +168,15 @@ def _routes(router: Router, nics: list[Nic], devices: Mapping[int, str]) -> list
 def _rules(router: Router, nics: list[Nic], devices: Mapping[int, str]) -> list[Rule]:
     found = [Rule(METADATA_RULE, destination=METADATA_SERVER, iif="lo", table=OUT)]
     for nic in nics:
-        device = devices[nic.index]
-        table = FORWARD + nic.index if router.by_destination else OUT + 1 - nic.index
-        found.append(Rule(TRANSIT_RULE + nic.index, iif=device, table=table))
+        device = devices[nic.number]
+        table = FORWARD + nic.number if router.by_destination else OUT + 1 - nic.number
+        found.append(Rule(TRANSIT_RULE + nic.number, iif=device, table=table))
         sources = {IPv4Network(nic.address), nic.subnet, *nic.forwarded, *nic.aliases}
         found += [
-            Rule(OWN_RULE + nic.index, source=text(source).replace("default", "all"), iif="lo", table=OUT + nic.index)
+            Rule(OWN_RULE + nic.number, source=text(source), iif="lo", table=OUT + nic.number)
             for source in sorted(sources)
         ]
-        found.append(Rule(DROP_RULE + nic.index, iif=device))
+        found.append(Rule(DROP_RULE + nic.number, iif=device))
     return found
 
 
@@ -183,7 +184,7 @@ def _sysctls(devices: list[str]) -> list[tuple[str, str]]:
     # ip_forward comes first: writing it makes the kernel reset others.
     found = [
         ("net/ipv4/ip_forward", "1"),
-        # Errors leave with the address of the NIC that the packet came in by, so that the rules send them back to its sender.
+        # Errors leave with the address of the NIC that the packet came in by: the rules then send them to its sender.
         ("net/ipv4/icmp_errors_use_inbound_ifaddr", "1"),
         # The stricter of `all` and the NIC's own value is in force.
         ("net/ipv4/conf/all/rp_filter", "0"),
@@ -203,34 +204,51 @@ def _sysctls(devices: list[str]) -> list[tuple[str, str]]:
 
 
 def _nft(router: Router, devices: list[str]) -> str:
-    """The packet filter: no connection tracking, no address rewriting, two or three short rules."""
-    lines = [f'    iifname "{device}" oifname "{device}" counter name "same_nic" drop' for device in devices]
+    """The packet filter: no connection tracking, no address rewriting, a few short rules."""
+    forward = [f'iifname "{device}" oifname "{device}" counter name "same_nic" drop' for device in devices]
     if router.clamp_mss is not None:
-        lines.append(
-            f"    tcp flags & (syn | rst) == syn tcp option maxseg size > {router.clamp_mss} tcp option maxseg size set {router.clamp_mss}"
-        )
-    chain = "\n".join(["    type filter hook forward priority -5; policy accept;", *lines])
-    return f"table ip multinic {{\n  counter same_nic {{\n  }}\n  chain forward {{\n{chain}\n  }}\n}}\n"
+        size = "tcp option maxseg size"
+        forward.append(f"tcp flags & (syn | rst) == syn {size} > {router.clamp_mss} {size} set {router.clamp_mss}")
+    lines = [
+        "counter same_nic { }",
+        "chain forward {",
+        "type filter hook forward priority -5; policy accept;",
+        *forward,
+        "}",
+    ]
+    if router.by_destination and devices:
+        # Routing drops what it does not know without counting it; this counts it on the way.
+        known = {network for nic in router.nics for network in (*reachable(nic), *nic.forwarded, *nic.aliases)}
+        elements = ", ".join(map(str, collapse_addresses([*known, IPv4Network("224.0.0.0/3")])))
+        nics = ", ".join(f'"{device}"' for device in devices)
+        lines += [
+            "counter no_route { }",
+            f"set known {{ type ipv4_addr; flags interval; elements = {{ {elements} }} }}",
+            "chain prerouting {",
+            "type filter hook prerouting priority -5; policy accept;",
+            f'iifname {{ {nics} }} ip daddr != @known counter name "no_route" drop',
+            "}",
+        ]
+    return "table ip multinic {\n" + "\n".join(lines) + "\n}\n"
 
 
 def _lookups(router: Router, nics: list[Nic], devices: Mapping[int, str]) -> list[Lookup]:
     found = []
     for nic in nics:
-        device = devices[nic.index]
+        device = devices[nic.number]
         for network in (IPv4Network(nic.address), *nic.forwarded):
             own = str(network.network_address)
             found.append(Lookup(own, OUTSIDE, device, "local"))
             found.append(Lookup(OUTSIDE, own, "", device))
         if not router.by_destination:
-            if 1 - nic.index in devices:
-                found.append(Lookup(ELSEWHERE, OUTSIDE, device, devices[1 - nic.index]))
+            if 1 - nic.number in devices:
+                found.append(Lookup(ELSEWHERE, OUTSIDE, device, devices[1 - nic.number]))
             continue
         for other in nics:
             for cidr in sorted(reachable(other))[:2]:
                 target = IPv4Network(cidr.network_address + (2 if cidr.prefixlen < 30 else 0))
-                out = way_out(router, nic.index, target)
-                if out in devices and not any(
-                    target.overlaps(mine) for n in nics for mine in (IPv4Network(n.address), *n.forwarded)
-                ):
+                out = way_out(router, nic.number, target)
+                mine = [own for held in nics for own in (IPv4Network(held.address), *held.forwarded)]
+                if out in devices and not any(target.overlaps(own) for own in mine):
                     found.append(Lookup(str(target.network_address), OUTSIDE, device, devices[out or 0]))
     return found

@@ -1,4 +1,4 @@
-"""The watcher: repairs as soon as the kernel tells of a change, looks by itself every few seconds, follows the metadata."""
+"""The watcher: repairs when the kernel tells of a change, looks by itself every few seconds, follows the metadata."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 import traceback
+from contextlib import suppress
 from typing import Any
 
 import events
@@ -17,7 +18,7 @@ import kernel
 import metadata
 import paths
 import verdict
-from model import Invalid, Router, parse
+from model import InvalidError, Router, parse
 from notify import notify
 from reconcile import Lock, Outcome, reconcile
 
@@ -29,6 +30,9 @@ SETTLE = 0.05
 
 MIN_GAP = 0.25
 """Seconds between passes at least, so that a program that changes routes all the time costs little."""
+
+DROPS_EVERY = 60.0
+"""Seconds between two events about dropped packets."""
 
 NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
 ROUTE_GROUPS = (1 << 0) | (1 << 4) | (1 << 6) | (1 << 7) | (1 << 23)
@@ -57,7 +61,7 @@ class Metadata(threading.Thread):
         while True:
             try:
                 answer = metadata.tree(etag)
-            except metadata.Unavailable as error:
+            except metadata.UnavailableError as error:
                 self.error = str(error)
                 time.sleep(pause)
                 pause = min(pause * 2, 15.0)
@@ -73,17 +77,13 @@ class Metadata(threading.Thread):
     def _hand_over(self, answer: tuple[str, Any]) -> None:
         with self._lock:
             self._answer = answer
-        try:
+        with suppress(BlockingIOError):  # Full: it is awake already.
             os.write(self._writer, b"x")
-        except BlockingIOError:
-            pass  # It is awake already.
 
     def take(self) -> tuple[str, Any] | None:
         """The newest answer, once."""
-        try:
+        with suppress(BlockingIOError):
             os.read(self.reader, 4096)
-        except BlockingIOError:
-            pass
         with self._lock:
             answer, self._answer = self._answer, None
         return answer
@@ -97,6 +97,8 @@ class Watcher:
         self.router: Router | None = None
         self.problem = ("metadata-unavailable", "no answer yet")
         self.last = verdict.load()
+        self.told: dict[str, int] = {}
+        self.told_at = -DROPS_EVERY
         self.running = True
 
     def run(self) -> int:
@@ -148,7 +150,7 @@ class Watcher:
                     if os.path.exists(paths.STOPPED):
                         return
                     outcome = reconcile(self.router)
-            except kernel.Failed as error:
+            except kernel.KernelError as error:
                 problems.append(("program-failed", str(error)))
             except (
                 Exception
@@ -163,8 +165,8 @@ class Watcher:
             return
         try:
             router = parse(answer[1])
-        except Invalid as error:
-            # The last good description stays in force: a slip in the metadata of a whole fleet must not end its forwarding.
+        except InvalidError as error:
+            # The last good description stays in force: a slip in a whole fleet's metadata must not end its forwarding.
             self.problem = ("metadata-invalid", str(error))
             events.emit("metadata-invalid", "ERROR", detail=str(error), kept=self.router is not None)
             return
@@ -172,10 +174,8 @@ class Watcher:
             events.emit("drained" if router.drain else "undrained", "NOTICE")
         self.router = router
         self.problem = ("", "")
-        try:
+        with suppress(OSError):  # It only saves the next program a question.
             metadata.save(*answer)
-        except OSError:
-            pass  # It only saves the next program a question.
 
     def publish(self, new: dict[str, Any], outcome: Outcome | None) -> None:
         """Stores the verdict and tells of what changed."""
@@ -197,6 +197,7 @@ class Watcher:
             )
         if new["ok"] and self.last and not self.last.get("ok") and not (outcome and outcome.found):
             events.emit("recovered", "NOTICE")
+        self._tell_drops(new)
         now = new["monotonic"]
         if (
             new["first_good"] is not None
@@ -205,6 +206,18 @@ class Watcher:
         ):
             events.emit("healing-wanted", "CRITICAL", reasons=reasons)
         self.last = new
+
+    def _tell_drops(self, new: dict[str, Any]) -> None:
+        """Packets that were dropped, at most once a minute: whoever causes them must not fill the log."""
+        before = self.told
+        more = {
+            name: count - before.get(name, 0) for name, count in new["drops"].items() if count > before.get(name, 0)
+        }
+        if more and new["monotonic"] - self.told_at >= DROPS_EVERY:
+            events.emit("dropped", "WARNING", **more)
+            self.told, self.told_at = dict(new["drops"]), new["monotonic"]
+        # Counts start anew when the filter is loaded anew.
+        self.told = {name: min(count, new["drops"].get(name, 0)) for name, count in self.told.items()}
 
 
 def listen(family: int, groups: int) -> socket.socket | None:
@@ -219,11 +232,14 @@ def listen(family: int, groups: int) -> socket.socket | None:
 
 def drain(channel: socket.socket | None) -> None:
     """Empties the socket: what happened is read from the kernel itself, the note only says that something did."""
-    while channel is not None:
-        try:
-            channel.recv(65536)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            if error.errno != errno.ENOBUFS:  # Notes were lost; the pass that follows sees their effect anyway.
-                return
+    while channel is not None and _receive(channel):
+        pass
+
+
+def _receive(channel: socket.socket) -> bool:
+    try:
+        channel.recv(65536)
+    except OSError as error:
+        # ENOBUFS: notes were lost; the pass that follows sees their effect anyway.
+        return error.errno == errno.ENOBUFS
+    return True

@@ -1,4 +1,4 @@
-"""A small metadata server for the tests: answers a tree from a file, holds `wait_for_change` requests until the file changes.
+"""A small metadata server for the tests: answers a tree from a file, `wait_for_change` once the file has changed.
 
 Run as a program inside a network namespace: ``metadata_server.py TREE_FILE ADDRESS``. It knows what the guests ask for.
 """

@@ -1,4 +1,4 @@
-"""A router's surroundings in network namespaces: one namespace a VPC network, one for the router, and a metadata server.
+"""A router's surroundings in network namespaces: one a VPC network, one for the router, and a metadata server.
 
 Each network namespace is client, server, prober and Google's virtual router of that network at once. Everything has a
 name of its own for each use, and is removed whatever happens to the test.
@@ -92,10 +92,8 @@ class Wire:
     def plug(self, index: int) -> None:
         """Puts NIC `index` into the router and connects it to its network."""
         name, mtu = str(index), self.mtus[index]
-        self.ip(
-            name,
-            f"link add up{index} mtu {mtu} type veth peer name {self.nic(index)} netns {self.ns('r')} mtu {mtu} address {mac(index)}",
-        )
+        peer = f"peer name {self.nic(index)} netns {self.ns('r')} mtu {mtu} address {mac(index)}"
+        self.ip(name, f"link add up{index} mtu {mtu} type veth {peer}")
         self.ip(name, f"link set up{index} up")
         for destination in (f"10.{index}.0.2", f"10.{index}.0.9"):
             self.ip(name, f"route replace {destination} dev up{index} src 10.{index}.0.10")
@@ -184,21 +182,21 @@ class Wire:
         head, _, body = done.stdout.partition("\n\n") if "\n\n" in done.stdout else done.stdout.partition("\r\n\r\n")
         return (int(head.split()[1]), json.loads(body)) if done.returncode == 0 and head else (0, {})
 
-    def ping(
-        self, network: int, destination: str, *options: str, source: str | None = None
+    def packets(
+        self, network: int, what: str, *words: Any, source: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        return self.run(
-            str(network),
-            "ping",
-            "-n",
-            "-c1",
-            "-W2",
-            "-I",
-            source or f"10.{network}.0.10",
-            *options,
-            destination,
-            check=False,
-        )
+        """Sends by `packets.py` from a network's host; see there."""
+        own = source or f"10.{network}.0.10"
+        program = str(Path(__file__).with_name("packets.py"))
+        return self.run(str(network), sys.executable, program, what, own, *map(str, words), check=False)
+
+    def ping(self, network: int, destination: str, source: str | None = None) -> bool:
+        return self.packets(network, "ping", destination, source=source).returncode == 0
+
+    def serve_packets(self, network: int) -> None:
+        """Starts the echo server of a network's host."""
+        self.spawn(str(network), sys.executable, str(Path(__file__).with_name("packets.py")), "serve")
+        self.wait_for(lambda: ":7007" in self.run(str(network), "ss", "-Hltn").stdout)
 
     def verdict(self) -> dict[str, Any]:
         try:

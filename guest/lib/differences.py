@@ -1,0 +1,154 @@
+"""Wanted against observed: a pure comparison, whose result says what `ip` must do about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kernel import LinkState, Observed
+from wanted import BASE_RULES, DROP_RULE, LOCAL, METADATA_RULE, PROTOCOL, Link, Route, Rule, Wanted, owned
+
+LAST_PRIORITY = DROP_RULE + 99
+
+
+class Difference(NamedTuple):
+    """One thing that is not as wanted.
+
+    Attributes:
+        reason: Stable name, for programs.
+        detail: For people.
+        commands: What `ip` must do about it; empty where something else must be done, or nothing can.
+        sysctl: The value to write, with its path.
+    """
+
+    reason: str
+    detail: str
+    commands: tuple[str, ...] = ()
+    sysctl: tuple[str, str] | None = None
+
+
+def differences(target: Wanted, observed: Observed, loaded: tuple[str, str]) -> list[Difference]:
+    """Compares, in the order in which things must be changed.
+
+    Args:
+        target: What should be.
+        observed: What is.
+        loaded: The packet filter's table as it was last loaded, and how nft printed it right afterwards: nft has its
+            own words for rules, so the later listing is compared with those.
+    """
+    found: list[Difference] = []
+    for link in target.links:
+        found += _link(link, observed.links[link.device])
+    found += [
+        Difference("sysctl-wrong", f"{path}={observed.sysctls.get(path)}, not {value}", sysctl=(path, value))
+        for path, value in target.sysctls
+        if observed.sysctls.get(path) != value
+    ]
+    found += _routes(target, observed)
+    found += _rules(target, observed)
+    if observed.nft is not None and (not observed.nft or loaded != (target.nft, observed.nft)):
+        found.append(Difference("filter-missing", "table ip multinic is not the one that was loaded"))
+    # Lookups prove little while something is known to be missing.
+    return found or _lookups(target, observed)
+
+
+def _link(link: Link, state: LinkState) -> list[Difference]:
+    name = link.device
+    found = []
+    if link.mtu is not None and state.mtu != link.mtu:
+        set_mtu = f"link set dev {name} mtu {link.mtu}"
+        found.append(Difference("mtu-wrong", f"{name}: {state.mtu}, not {link.mtu}", (set_mtu,)))
+    if not state.up:
+        found.append(Difference("link-down", f"{name} is down", (f"link set dev {name} up",)))
+    elif not state.carrier:
+        found.append(Difference("link-down", f"{name} has no carrier"))
+    if link.address not in state.addresses:
+        add = f"addr add {link.address}/32 dev {name}"
+        found.append(Difference("address-missing", f"{link.address} on {name}", (add,)))
+    return found
+
+
+def _routes(target: Wanted, observed: Observed) -> list[Difference]:
+    present = {route for route, _ in observed.routes}
+    local = {route.destination for route in present if route.table == LOCAL and route.kind == "local"}
+    found = [
+        Difference(
+            "local-route-missing" if route.kind == "local" else "route-missing",
+            describe(route),
+            (f"route replace {describe(route)}",),
+        )
+        for route in target.routes
+        # Whoever made the local route of an address (the guest agent does, too), packets for it are delivered.
+        if route not in present and not (route.kind == "local" and route.destination in local)
+    ]
+    keys = {(route.table, route.destination) for route in target.routes if route.table != LOCAL}
+    for route, protocol in observed.routes:
+        ours = owned(route.table) or (route.table == LOCAL and protocol == PROTOCOL)
+        if not ours or route in target.routes:
+            continue
+        # One that differs in its way only has been replaced above.
+        replaced = (route.table, route.destination) in keys
+        commands = () if replaced else (f"route del {describe(route, protocol)}",)
+        found.append(Difference("route-unwanted", describe(route, protocol), commands))
+    return found
+
+
+def _rules(target: Wanted, observed: Observed) -> list[Difference]:
+    present = [rule for rule, _ in observed.rules]
+    found = [
+        Difference("rule-missing", describe(rule), (f"rule add {describe(rule)}",))
+        for rule in target.rules
+        if rule not in present
+    ]
+    for base in BASE_RULES:
+        # Some network plugins move the rule for `local`; anywhere before ours it does its work.
+        at = range(METADATA_RULE) if base.table == LOCAL else (base.priority,)
+        if not any(rule._replace(priority=base.priority) == base and rule.priority in at for rule in present):
+            add = f"rule add pref {base.priority} from all lookup {base.table}"
+            found.append(Difference("base-rule-missing", add, (add,)))
+    seen = set()
+    for rule, protocol in observed.rules:
+        if protocol == PROTOCOL and (rule not in target.rules or rule in seen):
+            found.append(Difference("rule-unwanted", describe(rule), (f"rule del {describe(rule)}",)))
+        seen.add(rule)
+    return found
+
+
+def _lookups(target: Wanted, observed: Observed) -> list[Difference]:
+    found = []
+    for lookup in target.lookups:
+        answer = observed.lookups.get((lookup.destination, lookup.source, lookup.iif), "nothing")
+        if answer != lookup.device:
+            way = f"{lookup.source} → {lookup.destination}" + (f" in by {lookup.iif}" if lookup.iif else "")
+            found.append(Difference("lookup-wrong", f"{way}: {answer}, not {lookup.device}"))
+    if found:
+        # All of ours is there, and the kernel decides otherwise: somebody's rule comes first. Only then is it touched.
+        for rule, protocol in observed.rules:
+            if protocol != PROTOCOL and 0 < rule.priority <= LAST_PRIORITY and rule.table != LOCAL:
+                delete = f"rule del pref {rule.priority}" + (f" protocol {protocol}" if protocol else "")
+                found.append(Difference("foreign-rule", f"pref {rule.priority} {rule.source} {rule.iif}", (delete,)))
+    return found
+
+
+def describe(item: Route | Rule, protocol: int = PROTOCOL) -> str:
+    """As an `ip` command would have it."""
+    if isinstance(item, Rule):
+        words = [f"pref {item.priority} from {item.source}"]
+        if item.destination != "all":
+            words.append(f"to {item.destination}")
+        if item.iif:
+            words.append(f"iif {item.iif.split()[0]}")
+        words.append(f"lookup {item.table}" if item.table else "blackhole")
+        return " ".join([*words, f"protocol {protocol}"])
+    words = [item.destination] if item.kind == "unicast" else [item.kind, item.destination]
+    if item.via:
+        words.append(f"via {item.via}")
+    if item.device:
+        words.append(f"dev {item.device}")
+    words.append(f"table {item.table} proto {protocol}")
+    if item.kind == "local":
+        words.append("scope host")
+    elif item.kind == "unicast" and not item.via:
+        words.append("scope link")
+    if item.source:
+        words.append(f"src {item.source}")
+    return " ".join(words)

@@ -1,0 +1,131 @@
+"""Metadata → router: what Google's server answers in each situation, and what cannot be used."""
+
+import json
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model import InvalidError, Router, parse
+from trees import interface, mac, tree
+
+
+@pytest.mark.parametrize("nics", [2, 3, 8])
+def test_nics_in_order_by_mac(nics: int) -> None:
+    router = parse(tree(nics))
+    assert [nic.mac for nic in router.nics] == [mac(index) for index in range(nics)]
+    assert router.nics[1].address == IPv4Address("10.1.0.2")
+    assert router.nics[1].subnet == IPv4Network("10.1.0.0/24")
+    assert router.nics[1].mtu == 1460
+    assert router.by_destination == (nics > 2)
+    assert (router.instance, router.zone) == ("router-a-0001", "us-central1-a")
+
+
+def test_forwarded_addresses_ranges_and_none() -> None:
+    interfaces = [
+        interface(0, forwardedIps=["10.0.0.9", "10.0.0.7/32", "10.0.0.64/28"], targetInstanceIps=["10.0.0.5"]),
+        interface(1, forwardedIps=[], ipAliases=["10.9.0.0/24"]),
+    ]
+    router = parse(tree(interfaces=interfaces))
+    assert list(map(str, router.nics[0].forwarded)) == ["10.0.0.5/32", "10.0.0.7/32", "10.0.0.9/32", "10.0.0.64/28"]
+    assert router.nics[1].forwarded == ()
+    assert router.nics[1].aliases == (IPv4Network("10.9.0.0/24"),)
+
+
+def test_ipv6_is_left_alone() -> None:
+    dual = interface(
+        1,
+        forwardedIps=["10.1.0.9", "2600:1900::9"],
+        ipv6=["2600:1900::2"],
+        gatewayIpv6="fe80::1",
+        forwardedIpv6s=["2600::/96"],
+    )
+    assert parse(tree(interfaces=[interface(0), dual])) == parse(tree())
+
+
+def test_lists_may_be_absent() -> None:
+    bare = [interface(index) for index in range(2)]
+    for held in bare:
+        for key in ("forwardedIps", "ipAliases", "targetInstanceIps", "mtu"):
+            del held[key]
+    router = parse(tree(interfaces=bare))
+    assert [(nic.forwarded, nic.mtu) for nic in router.nics] == [((), None)] * 2
+
+
+def test_config_overrides_mtu_and_clamps() -> None:
+    config = json.dumps({"version": 1, "clamp_mss": 1380, "networks": [{"mtu": 8896}, {"mtu": None}]})
+    router = parse(tree(attributes={"multinic-config": config}))
+    assert [nic.mtu for nic in router.nics] == [8896, 1460]
+    assert router.clamp_mss == 1380
+
+
+@pytest.mark.parametrize(("value", "drain"), [("true", True), ("TRUE", True), ("false", False), ("", False)])
+def test_drain_request(value: str, drain: bool) -> None:
+    assert parse(tree(attributes={"multinic-drain": value})).drain is drain
+    assert parse(tree()).drain is False
+
+
+def _without(key: str) -> dict[str, Any]:
+    second = interface(1)
+    del second[key]
+    return tree(interfaces=[interface(0), second])
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ({}, "instance"),
+        ([], "metadata"),
+        (tree(interfaces=[interface(0)]), "networkInterfaces"),
+        (tree(interfaces=[interface(0), interface(0)]), "same mac"),
+        (tree(interfaces=[interface(0), interface(1, mac="")]), "networkInterfaces[1].mac"),
+        (_without("ip"), "networkInterfaces[1].ip"),
+        (_without("gateway"), "networkInterfaces[1].gateway"),
+        (_without("subnetmask"), "networkInterfaces[1].subnetmask"),
+        (tree(interfaces=[interface(0), interface(1, mtu=10**6)]), "networkInterfaces[1].mtu"),
+        (tree(interfaces=[interface(0), interface(1, forwardedIps=["x"])]), "networkInterfaces[1].forwardedIps"),
+        (tree(interfaces=[interface(0), interface(1, forwardedIps=["0.0.0.0/0"])]), "too wide"),
+        (tree(attributes={"multinic-config": "{"}), "multinic-config"),
+        (tree(attributes={"multinic-config": "[]"}), "multinic-config"),
+        (tree(attributes={"multinic-config": '{"clamp_mss": -1}'}), "clamp_mss"),
+        (tree(attributes={"multinic-networks": '[{"cidrs": []}]'}), "no entry for nic1"),
+        (tree(3, attributes={"multinic-networks": ""}), "multinic-networks: needed"),
+        (
+            tree(attributes={"multinic-networks": '[{"cidrs": ["10.5.0.0/16"]}, {"cidrs": ["10.5.0.0/16"]}]'}),
+            "nic0 and nic1",
+        ),
+    ],
+)
+def test_unusable_metadata_names_the_key(content: Any, names: str) -> None:
+    with pytest.raises(InvalidError) as caught:
+        parse(content)
+    assert names in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(content=JSON, data=st.data())
+def test_fuzzed_metadata_is_understood_or_refused(content: Any, data: st.DataObject) -> None:
+    """Nothing but `InvalidError` may come out, whatever stands in whichever place."""
+    whole = tree(data.draw(st.sampled_from([2, 3])))
+    place: Any = whole["instance"]
+    path = data.draw(
+        st.sampled_from(
+            [("attributes",), ("networkInterfaces",), ("networkInterfaces", 1), ("name",), ("id",), ("zone",)]
+            + [("networkInterfaces", 0, key) for key in interface(0)]
+            + [("attributes", key) for key in ("multinic-config", "multinic-networks", "multinic-drain")]
+        )
+    )
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = content if path[0] != "attributes" or data.draw(st.booleans()) else json.dumps(content)
+    try:
+        assert isinstance(parse(whole), Router)
+    except InvalidError as error:
+        assert str(error)
