@@ -92,7 +92,7 @@ class GroupController:
                 case _:
                     # Its machine is started by the cloud; it is verified anew.
                     member.action = "VERIFYING"
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = self._cloud.background(self._run())
 
     def wake(self) -> None:
         """Something may have changed: decide again."""
@@ -173,17 +173,15 @@ class GroupController:
     def _as_member(self, member: Managed, value: Object) -> Member:
         now = self._cloud.clock.now()
         settled = member.action in ("NONE", "VERIFYING")
-        running = self._running(member)
-        ready = (
-            settled
-            and running
-            and member.available_from is not None
-            and now >= member.available_from + self._min_ready(value)
-        )
+        current = member.template == self._template(value)
+        # minReadySec is for what an update makes; an outdated VM that serves, serves.
+        wait = self._min_ready(value) if current else 0.0
+        available = settled and self._running(member) and member.available_from is not None
+        ready = available and now >= (member.available_from or 0.0) + wait
         return Member(
             name=member.name,
             zone=member.zone,
-            current=member.template == self._template(value),
+            current=current,
             busy=member.action in ("CREATING", "RECREATING", "RESTARTING", "REFRESHING"),
             leaving=member.action in ("DELETING", "ABANDONING"),
             ready=ready,
@@ -480,7 +478,7 @@ class Groups:
         self._controllers: dict[str, GroupController] = {}
 
     def open(self, key: str) -> GroupController:
-        """The controller of a group, begun when it was not, woken otherwise."""
+        """The controller of a group, begun when it was not."""
         controller = self._controllers.get(key)
         if controller is None:
             controller = self._controllers[key] = GroupController(self._cloud, key)

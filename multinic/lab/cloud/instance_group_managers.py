@@ -186,7 +186,7 @@ class InstanceGroupManagers(Resource):
         if old is None:
             group = self.cloud.instance_groups.key(split(key).scope, value["name"])
             self.cloud.instance_groups.create(group, {"name": value["name"], "_owner": key})
-        self.cloud.groups.open(key)
+        self.cloud.groups.wake(key)
         self.cloud.autoscalers.apply_to(key)
 
     @override
