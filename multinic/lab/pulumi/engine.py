@@ -124,6 +124,7 @@ class Run:
             path = Path(temporary) / "events.json"
             printed = Path(temporary) / "printed"
             log = EventLog(path, self.say)
+            self.say(f"running pulumi {arguments[0]}")
             with printed.open("w") as output:
                 # A session of its own: a terminal's Ctrl-C would reach the engine twice, which stops it at once.
                 process = subprocess.Popen(
@@ -202,15 +203,19 @@ class EngineDeployment:
         with self.stack.session() as run:
             return run.follow("preview", "--stack", self.stack.name).changes
 
-    def update(self, config: Mapping[str, Any] | None = None) -> dict[str, int]:
-        """Run the program again, with other configuration if that is given, and return what was done."""
+    def update(self, config: Mapping[str, Any] | None = None, *, preview: bool = True) -> dict[str, int]:
+        """Run the program again and return how many resources were touched, by what was done.
+
+        Args:
+            config: The stack's configuration from now on, if it is to be another.
+            preview: Preview first, so that refused inputs are found before anything is changed.
+        """
         if config is not None:
             self.stack.configure(config)
         with self.stack.session() as run:
             # Two commands instead of one that does both: each begins its event log anew.
-            planned = run.follow("preview", "--stack", self.stack.name).changes
-            if not planned:
-                return planned
+            if preview:
+                run.follow("preview", "--stack", self.stack.name)
             try:
                 return run.follow("up", "--yes", "--skip-preview", "--stack", self.stack.name).changes
             finally:

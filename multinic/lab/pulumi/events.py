@@ -20,6 +20,8 @@ _DOING = {
     "refresh": "reading",
     "import": "importing",
 }
+_AGAIN = "an unhandled error occurred: "
+_FAILED = "update failed"
 _TAGS = re.compile(r"<\{%.*?%\}>")
 
 
@@ -41,7 +43,6 @@ class EventLog:
         self._position = 0
         self._under_way: dict[str, str] = {}
         self._last = time.monotonic()
-        self._planning = False
 
     def read(self) -> None:
         """Take in what has been written since the last time."""
@@ -83,9 +84,6 @@ class EventLog:
         label = f"{metadata['type'].rsplit(':', 1)[-1]} {metadata['urn'].rsplit('::', 1)[-1]}"
         if event.get("planning"):
             # A preview is quick and says the same again that the update says.
-            if not self._planning:
-                self._planning = True
-                self._tell("previewing")
             return
         self._under_way[metadata["urn"]] = label
         self._tell(f"{doing} {label}")
@@ -95,8 +93,8 @@ class EventLog:
         if event.get("severity") == "error" and text:
             urn = event.get("urn", "")
             resource = "" if not urn or "pulumi:pulumi:Stack" in urn else f"{_label(urn)}: "
-            line = resource + text.removeprefix("error: ")
-            if line not in self.errors:
+            line = resource + text.removeprefix("error: ").removeprefix(_AGAIN)
+            if line not in self.errors and text != _FAILED:
                 self.errors.append(line)
         elif event.get("severity") in ("warning", "info") and event.get("urn") and text and not event.get("ephemeral"):
             self._tell(text)

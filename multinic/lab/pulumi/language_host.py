@@ -10,6 +10,7 @@ import os
 import runpy
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -68,14 +69,31 @@ class LanguageHost(LanguageServer):
             sys.path.insert(0, str(folder))
             try:
                 runpy.run_path(str(target), run_name="__main__")
-            except (pulumi.InputPropertyError, pulumi.InputPropertiesError) as error:
-                # Text that is meant for people; where in the program it came from would only hide it.
-                raise pulumi.RunError(str(error)) from error
+            except (pulumi.RunError, grpc.RpcError):
+                raise
+            except Exception as error:
+                raise pulumi.RunError(told(error, folder)) from error
 
         self.program = program
         request.args[:] = [self.engine]
         serve: Any = super().Run  # untyped in the SDK
         return serve(request, context)
+
+
+def told(error: Exception, folder: Path) -> str:
+    """Return an error of a program for people: its text, and where in the program it came from.
+
+    Errors about inputs are complete sentences that name the input; a place in the code would only hide them.
+    """
+    text = str(error).strip()
+    if isinstance(error, pulumi.InputPropertyError | pulumi.InputPropertiesError):
+        return text
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(folder)
+    ]
+    ours = [frame for frame in frames if "site-packages" not in frame.filename]
+    places = [f"  at {frame.filename}:{frame.lineno}: {frame.line}" for frame in ours]
+    return "\n".join([f"{type(error).__name__}: {text}", *places])
 
 
 def main(arguments: list[str]) -> int:

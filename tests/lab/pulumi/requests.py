@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+_PRINTS = ("etag", "fingerprint", "labelFingerprint")
 _REPLACED = (
     (re.compile(r"/compute/(beta|v1)/"), "/compute/v1/"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "LAB"),
@@ -16,7 +17,7 @@ _REPLACED = (
 
 def normal(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: "ETAG" if key == "etag" else normal(item) for key, item in value.items()}
+        return {key: "PRINT" if key in _PRINTS and item else normal(item) for key, item in value.items()}
     if isinstance(value, list):
         return sorted((normal(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, str):
