@@ -37,6 +37,8 @@ class RouterFleet(pulumi.ComponentResource):
         problems.raise_if_any()
         super().__init__("multinic:index:RouterFleet", name, {}, opts)
         self._settings = settings
+        # What the component waits for, its groups wait for: an option of a component does not reach its children.
+        self._after = opts.depends_on if opts else None
         self._names = naming.prefix(name, settings.generation)
         self.zones = zones.resolve(settings.zones, settings.region, settings.project or None, self)
 
@@ -105,7 +107,7 @@ class RouterFleet(pulumi.ComponentResource):
             instance_lifecycle_policy={"force_update_on_repair": "YES", "default_action_on_failure": "REPAIR"},
             wait_for_instances=waits(settings),
             wait_for_instances_status="UPDATED" if waits(settings) else None,
-            opts=self._child(custom_timeouts=timeouts),
+            opts=self._child(custom_timeouts=timeouts, depends_on=self._after),
         )
 
     def _autoscaler(

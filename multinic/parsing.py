@@ -65,7 +65,8 @@ def fleet(args: object, problems: Problems, path: str = "") -> FleetSettings:
         draining_sec=top.integer("draining_sec", FleetSettings.draining_sec, 0, 3600, "s"),
     )
     top.done()
-    rules.check(RouterSettings(fleet=settings), problems, path)
+    # It makes no routes, so whoever makes them judges what may be nested.
+    rules.check(RouterSettings(settings, routes=RoutesSettings(allow_nested_cidrs=True)), problems, path)
     return settings
 
 

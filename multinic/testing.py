@@ -27,7 +27,7 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks, rpc, set_mocks
 from pulumi.runtime.config import set_all_config
-from pulumi.runtime.settings import ROOT
+from pulumi.runtime.settings import ROOT, SETTINGS
 from pulumi.runtime.stack import run_in_stack
 
 from multinic.testing_outputs import computed
@@ -150,16 +150,16 @@ class Mocks(mocks.Mocks):
         outputs |= computed(args.typ, outputs, self.region.project, self.region.name)
         return str(outputs.get("selfLink", name)), outputs
 
-    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Answers a function of the provider."""
         self.declared.calls.append((args.token, dict(args.args)))
         function = args.token
         if function == "gcp:compute/getZones:getZones":
-            return {"id": "zones", "names": list(self.region.zones), **args.args}, None
+            return {"id": "zones", "names": list(self.region.zones), **args.args}, []
         if function == "gcp:compute/getImage:getImage":
             project = args.args.get("project", self.region.project)
             link = f"https://www.googleapis.com/compute/v1/projects/{project}/global/images/{self.region.image}"
-            return {"id": link, "name": self.region.image, "selfLink": link, **args.args}, None
+            return {"id": link, "name": self.region.image, "selfLink": link, **args.args}, []
         raise NotImplementedError(f"{args.token}: give `run` a subclass of testing.Mocks that answers it")
 
 
@@ -192,6 +192,9 @@ def run(
     async def main() -> None:
         plain = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (config or {}).items()}
         set_all_config(plain)
+        # `set_mocks` leaves the set of unfinished outputs shared with all runs before; one that failed would block us.
+        SETTINGS.outputs = set()
+        SETTINGS.package_refs = {}
         set_mocks(
             answers,
             project=project,

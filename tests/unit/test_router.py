@@ -1,0 +1,360 @@
+"""MultinicRouter by what it declares: types, inputs, order, options. Everything as a deployment and as a preview."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from multinic import InputError, MultinicRouter, MultinicRouterArgs, RouterFleet, testing
+from tests.unit.shapes import IMAGE, REGION, ZONES, network, router_args
+
+
+def declare(args: MultinicRouterArgs | None = None, *, preview: bool = False, **region: Any) -> testing.Declared:
+    mocks = testing.Mocks(testing.Region(**region))
+    return testing.run(lambda: MultinicRouter("router", args or router_args()), preview=preview, given=mocks)
+
+
+def test_every_zone_is_in_every_load_balancer(preview: bool) -> None:
+    declared = declare(router_args(3), preview=preview)
+    services = declared.all("RegionBackendService")
+    assert len(services) == 3
+    for service in services:
+        assert len(service["backends"]) == 3
+        assert {backend["balancingMode"] for backend in service["backends"]} == {"CONNECTION"}
+        for backend in service["backends"]:
+            assert not [key for key in backend if key.startswith("max") or key == "capacityScaler"]
+        assert service["loadBalancingScheme"] == "INTERNAL"
+        assert service["protocol"] == "TCP"
+
+
+def test_hashing_is_alike_in_all_networks() -> None:
+    declared = declare(router_args(4, next_hop={"session_affinity": "CLIENT_IP", "tracking_mode": "PER_SESSION"}))
+    same = [
+        (s["sessionAffinity"], s["connectionTrackingPolicy"], s["backends"]) for s in declared.all("BackendService")
+    ]
+    same += [
+        (s["sessionAffinity"], s["connectionTrackingPolicy"], s["backends"])
+        for s in declared.all("RegionBackendService")
+    ]
+    assert len(same) == 4
+    assert all(one == same[0] for one in same)
+    assert same[0][1]["trackingMode"] == "PER_SESSION"
+
+
+def test_forwarding_rules_can_be_next_hops() -> None:
+    declared = declare()
+    for index in (0, 1):
+        rule = declared.one("ForwardingRule", f"nic{index}")
+        assert rule["loadBalancingScheme"] == "INTERNAL"
+        assert rule["ipProtocol"] == "TCP"
+        assert rule["allPorts"] is True
+        assert rule["allowGlobalAccess"] is True
+        assert rule["network"] == network(index)["network"]
+        assert rule["subnetwork"] == network(index)["subnetwork"]
+        assert rule.delete_before_replace
+        address = declared.one("Address", f"nic{index}")
+        assert address["subnetwork"] == network(index)["subnetwork"]
+        assert address.urn in rule.depends_on
+
+
+def test_routes_lead_to_every_other_network() -> None:
+    declared = declare(router_args(3))
+    routes = {(r["network"].rsplit("-", 1)[-1], r["destRange"]): r["nextHopIlb"] for r in declared.all("Route")}
+    wanted = {(str(i), f"10.{j}.0.0/16") for i, j in itertools.permutations(range(3), 2)}
+    assert routes.keys() == wanted
+    for (index, _), hop in routes.items():
+        assert f"-nic{index}-rule-" in hop
+
+
+def test_routes_have_priority_and_tags() -> None:
+    declared = declare(router_args(routes={"priority": 901, "tags": ["client"]}))
+    for route in declared.all("Route"):
+        assert (route["priority"], route["tags"]) == (901, ["client"])
+
+
+def test_default_route_without_tags_is_warned_about() -> None:
+    args = router_args(routes={"allow_nested_cidrs": True})
+    args["networks"][1]["cidrs"] = ["0.0.0.0/0"]
+    assert any("0.0.0.0/0 without routes.tags" in message for message in declare(args).messages)
+    args["routes"]["tags"] = ["client"]
+    assert not declare(args).messages
+
+
+@pytest.mark.parametrize(
+    ("replicas", "size", "autoscalers"),
+    [({}, None, 3), ({"min": 2, "max": 5}, None, 3), ({"min": 2}, 2, 0), ({"min": 0}, 0, 0)],
+    ids=["default", "autoscaled", "fixed", "off"],
+)
+def test_size_is_given_only_where_no_autoscaler_owns_it(replicas: Any, size: int | None, autoscalers: int) -> None:
+    declared = declare(router_args(replicas=replicas))
+    assert [group.inputs.get("targetSize") for group in declared.all("InstanceGroupManager")] == [size] * 3
+    assert len(declared.all("Autoscaler")) == autoscalers
+
+
+def test_autoscaler_gets_all_its_numbers() -> None:
+    schedule = {"name": "day", "schedule": "0 8 * * MON-FRI", "duration_sec": 36000, "min_replicas": 2}
+    args = router_args(
+        autoscaler={
+            "cpu_target": 0.3,
+            "cooldown_sec": 60,
+            "stabilization_sec": 300,
+            "scale_in": {"max_replicas": 2, "window_sec": 120},
+            "mode": "ONLY_SCALE_OUT",
+            "predictive": "OPTIMIZE_AVAILABILITY",
+            "schedules": [schedule],
+        }
+    )
+    assert declare(args).all("Autoscaler")[0]["autoscalingPolicy"] == {
+        "minReplicas": 1,
+        "maxReplicas": 4,
+        "mode": "ONLY_SCALE_OUT",
+        "cooldownPeriod": 60,
+        "stabilizationPeriod": 300,
+        "cpuUtilization": {"target": 0.3, "predictiveMethod": "OPTIMIZE_AVAILABILITY"},
+        "scaleInControl": {"maxScaledInReplicas": {"fixed": 2}, "timeWindowSec": 120},
+        "scalingSchedules": [
+            {
+                "name": "day",
+                "schedule": "0 8 * * MON-FRI",
+                "durationSec": 36000,
+                "minRequiredReplicas": 2,
+                "timeZone": "Etc/UTC",
+            }
+        ],
+    }
+
+
+def test_template_is_replaced_create_first_and_groups_name_its_exact_version(preview: bool) -> None:
+    declared = declare(preview=preview)
+    template = declared.one("InstanceTemplate")
+    assert "name" not in template.inputs
+    assert "namePrefix" not in template.inputs
+    assert not template.delete_before_replace
+    assert not template.retain_on_delete
+    assert template["canIpForward"] is True
+    assert template["disks"][0]["sourceImage"] == IMAGE
+    assert all("accessConfigs" not in nic for nic in template["networkInterfaces"])
+    for group in declared.all("InstanceGroupManager"):
+        assert template.urn in group.depends_on
+        if not preview:
+            assert "?uniqueId=" in group["versions"][0]["instanceTemplate"]
+        assert group["waitForInstances"] is True
+        assert group["waitForInstancesStatus"] == "UPDATED"
+
+
+@pytest.mark.parametrize("updates", [{"wait": False}, {"type": "OPPORTUNISTIC"}])
+def test_old_template_is_kept_where_nobody_waits_for_its_users(updates: Any) -> None:
+    declared = declare(router_args(updates=updates))
+    assert declared.one("InstanceTemplate").retain_on_delete
+    assert {group["waitForInstances"] for group in declared.all("InstanceGroupManager")} == {False}
+
+
+def test_only_these_have_a_name_of_their_own(preview: bool) -> None:
+    # Whatever has a fixed name is deleted before it is replaced.
+    for declared in (declare(preview=preview), declare(router_args(8, generation="v2"), preview=preview)):
+        assert [one.name for one in declared.resources if {"name", "namePrefix"} & one.inputs.keys()] == []
+
+
+def test_updates_write_every_number_out() -> None:
+    group = declare().all("InstanceGroupManager")[0]
+    assert group["updatePolicy"] == {
+        "type": "PROACTIVE",
+        "minimalAction": "REPLACE",
+        "mostDisruptiveAllowedAction": "REPLACE",
+        "replacementMethod": "SUBSTITUTE",
+        "maxSurgeFixed": 1,
+        "maxUnavailableFixed": 0,
+        "minReadySec": 10,
+    }
+    assert group["autoHealingPolicies"]["initialDelaySec"] == 60
+
+
+def test_probes_reach_every_port_that_a_check_uses() -> None:
+    declared = declare(router_args(3, health={"traffic": {"port": 8001}, "heal": {"port": 8000}}))
+    for index, ports in enumerate((["8000", "8001"], ["8001"], ["8001"])):
+        rule = declared.one("Firewall", f"probes-nic{index}")
+        assert rule["sourceRanges"] == ["35.191.0.0/16", "130.211.0.0/22"]
+        assert rule["allows"] == [{"protocol": "tcp", "ports": ports}]
+        routed = declared.one("Firewall", f"routed-nic{index}")
+        assert routed["sourceRanges"] == ["10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16"]
+        assert routed["allows"] == [{"protocol": "all"}]
+    assert declared.one("HealthCheck", "heal")["httpHealthCheck"] == {"port": 8000, "requestPath": "/status.json"}
+    assert declared.one("HealthCheck", "traffic")["httpHealthCheck"]["port"] == 8001
+
+
+def test_groups_come_after_the_firewall() -> None:
+    # They wait for their VMs to be healthy, and without the rules no probe arrives.
+    declared = declare()
+    firewall = {rule.urn for rule in declared.all("Firewall")}
+    for group in declared.all("InstanceGroupManager"):
+        assert firewall <= set(group.depends_on)
+
+
+def test_service_account_may_write_logs_and_nothing_else() -> None:
+    declared = declare()
+    email = declared.one("Account").inputs["accountId"] + "@lab.iam.gserviceaccount.com"
+    assert [member["role"] for member in declared.all("IAMMember")] == ["roles/logging.logWriter"]
+    assert declared.one("InstanceTemplate")["serviceAccount"] == {
+        "email": email,
+        "scopes": ["https://www.googleapis.com/auth/logging.write"],
+    }
+    for rule in declared.all("Firewall"):
+        assert rule["targetServiceAccounts"] == [email]
+
+
+def test_given_service_account_is_used_as_it_is() -> None:
+    email = "robot@lab.iam.gserviceaccount.com"
+    declared = declare(router_args(access={"service_account": email, "iap_ssh": True}))
+    assert not declared.all("Account")
+    assert not declared.all("IAMMember")
+    assert declared.one("InstanceTemplate")["serviceAccount"]["email"] == email
+    assert declared.one("Firewall", "iap-ssh")["sourceRanges"] == ["35.235.240.0/20"]
+
+
+def test_shared_vpc_puts_each_resource_into_its_project() -> None:
+    hosts = ["host-a", "host-b"]
+    networks = [
+        network(
+            index,
+            network=f"projects/{host}/global/networks/n",
+            subnetwork=f"projects/{host}/regions/{REGION}/subnetworks/s",
+        )
+        for index, host in enumerate(hosts)
+    ]
+    declared = declare(router_args(networks=networks, project="service"))
+    for kind in ("Route", "Firewall"):
+        for one in declared.all(kind):
+            assert one["project"] == one["network"].split("/")[1], one.name
+    in_service = "Account Address Autoscaler ForwardingRule HealthCheck InstanceGroupManager InstanceTemplate"
+    for kind in [*in_service.split(), "RegionBackendService"]:
+        assert {one["project"] for one in declared.all(kind)} == {"service"}, kind
+    assert [one["project"] for one in declared.all("IAMMember")] == ["service"]
+
+
+def test_existing_address_is_used() -> None:
+    args = router_args()
+    args["networks"][1]["address"] = "10.1.0.9"
+    declared = declare(args)
+    assert declared.one("ForwardingRule", "nic1")["ipAddress"] == "10.1.0.9"
+    assert [one.name for one in declared.all("Address")] == ["router-nic0-address"]
+
+
+def test_zones_are_looked_up_when_they_are_not_given(preview: bool) -> None:
+    args = router_args()
+    del args["zones"]
+    declared = declare(args, preview=preview, zones=["us-central1-f", "us-central1-ai1a", "us-central1-b"])
+    groups = declared.all("InstanceGroupManager")
+    assert sorted(group["zone"] for group in groups) == ["us-central1-b", "us-central1-f"]
+    assert declared.calls == [("gcp:compute/getZones:getZones", {"region": REGION, "status": "UP"})]
+    assert any("us-central1-b, us-central1-f" in message for message in declared.messages)
+    with pytest.raises(InputError, match="region: no ordinary zone of us-central1 is up"):
+        declare(args, zones=["us-central1-ai1a"])
+
+
+def test_image_family_is_resolved_to_an_exact_image() -> None:
+    args = router_args(machine={"image_family": "projects/debian-cloud/global/images/family/debian-12"})
+    declared = declare(args)
+    assert declared.one("InstanceTemplate")["disks"][0]["sourceImage"].endswith(
+        "projects/debian-cloud/global/images/debian-12-bookworm-v20260921"
+    )
+
+
+def test_machine_options_arrive() -> None:
+    args = router_args(
+        labels={"team": "net"},
+        machine={
+            "image": IMAGE,
+            "type": "c3-standard-44",
+            "tier_1": True,
+            "min_cpu_platform": "Intel Sapphire Rapids",
+            "tags": ["router"],
+            "disk_gb": 20,
+            "disk_type": "pd-ssd",
+            "disk_kms_key": "projects/p/locations/l/keyRings/r/cryptoKeys/k",
+            "shielded": {"secure_boot": False},
+            "metadata": {"enable-oslogin": "TRUE"},
+            "startup_script": "#!/bin/sh\ntrue\n",
+        },
+    )
+    args["networks"][0] |= {"queue_count": 4}
+    template = declare(args).one("InstanceTemplate")
+    assert template["networkPerformanceConfig"] == {"totalEgressBandwidthTier": "TIER_1"}
+    assert template["minCpuPlatform"] == "Intel Sapphire Rapids"
+    assert template["tags"] == ["router"]
+    assert template["labels"] == {"team": "net"}
+    assert template["disks"] == [
+        {
+            "boot": True,
+            "autoDelete": True,
+            "sourceImage": IMAGE,
+            "diskType": "pd-ssd",
+            "diskSizeGb": 20,
+            "labels": {"team": "net"},
+            "diskEncryptionKey": {"kmsKeySelfLink": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},
+        }
+    ]
+    assert template["shieldedInstanceConfig"]["enableSecureBoot"] is False
+    assert template["metadata"]["enable-oslogin"] == "TRUE"
+    assert template["metadata"]["multinic-user-startup-script"] == "#!/bin/sh\ntrue\n"
+    assert template["networkInterfaces"][0]["queueCount"] == 4
+    assert "queueCount" not in template["networkInterfaces"][1]
+    assert {nic["nicType"] for nic in template["networkInterfaces"]} == {"GVNIC"}
+
+
+def test_disk_follows_the_series() -> None:
+    template = declare(router_args(machine={"image": IMAGE, "type": "c4-highcpu-4"})).one("InstanceTemplate")
+    assert template["disks"][0]["diskType"] == "hyperdisk-balanced"
+
+
+def test_spot_vms_do_not_restart_by_themselves() -> None:
+    template = declare(router_args(machine={"image": IMAGE, "spot": True})).one("InstanceTemplate")
+    assert template["scheduling"] == {
+        "provisioningModel": "SPOT",
+        "preemptible": True,
+        "automaticRestart": False,
+        "onHostMaintenance": "TERMINATE",
+        "instanceTerminationAction": "STOP",
+    }
+
+
+def test_failover_zones_serve_second() -> None:
+    declared = declare(router_args(next_hop={"failover_zones": [ZONES[2]], "failover_ratio": 0.3}))
+    for service in declared.all("RegionBackendService"):
+        assert [backend["failover"] for backend in service["backends"]] == [False, False, True]
+        assert service["failoverPolicy"] == {"failoverRatio": 0.3}
+
+
+def test_regional_traffic_check() -> None:
+    declared = declare(router_args(health={"regional": True}))
+    assert declared.one("RegionHealthCheck", "traffic")["region"] == REGION
+    assert [one.name for one in declared.all("HealthCheck")] == ["router-fleet-heal"]
+
+
+def test_two_generations_share_no_name() -> None:
+    def program() -> None:
+        MultinicRouter("router", router_args(generation="v1"))
+        MultinicRouter("router-next", router_args(generation="v2", routes={"priority": 890}))
+
+    declared = testing.run(program)
+    names = [one.name for one in declared.resources if one.custom]
+    assert len(names) == len(set(names))
+    assert all(name.startswith(("v1-", "v2-")) for name in names if "account-id" not in name)
+
+
+def test_every_component_registers_its_declared_outputs() -> None:
+    declared = declare()
+    for component in (one for one in declared.resources if not one.custom):
+        kind = {"MultinicRouter": MultinicRouter, "RouterFleet": RouterFleet}.get(component.type.rsplit(":", 1)[-1])
+        outputs = declared.component_outputs[component.urn]
+        assert outputs
+        if kind:
+            assert outputs.keys() == {name for name in kind.__annotations__ if not name.startswith("_")}
+
+
+def test_wrong_inputs_declare_nothing() -> None:
+    mocks = testing.Mocks()
+    with pytest.raises(InputError):
+        testing.run(lambda: MultinicRouter("router", router_args(zones=[])), given=mocks)
+    assert mocks.declared.resources == []

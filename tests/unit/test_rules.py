@@ -1,0 +1,355 @@
+"""Every rule between inputs, and every kind of wrong single value: its path, and what would be right."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pulumi
+import pytest
+
+from multinic import InputError, InputTypeError, MultinicRouter, parsing, rules, testing
+from multinic.problems import Problems
+from tests.unit.shapes import IMAGE, ZONES, network, router_args
+
+
+def put(args: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Sets one input deep inside, given by its path with dots and numbers."""
+    args = copy.deepcopy(args)
+    *heads, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    place: Any = args
+    for head in heads:
+        place = place[head] if isinstance(head, int) else place.setdefault(head, {})
+    place[last] = value
+    return args
+
+
+def problems_of(args: Any) -> list[str]:
+    found = Problems()
+    parsing.router(args, found)
+    return [str(problem) for problem in found.found]
+
+
+# What is set, the rule that it breaks, and the beginning of what is said.
+BREACHES: list[tuple[dict[str, Any], str, str]] = [
+    ({"networks": [network(0)]}, "network-count", "networks: a router joins two to eight networks, not 1"),
+    ({"networks": [network(i) for i in range(9)]}, "network-count", "networks: a router joins two to eight"),
+    (
+        {"networks": [network(0), network(1, network=network(0)["network"])]},
+        "network-distinct",
+        "networks[1].network: is the same as networks[0].network",
+    ),
+    ({"networks.1.network": "net-1"}, "link-form", "networks[1].network: 'net-1' is not a full link; give projects/P/"),
+    (
+        {"networks.1.subnetwork": "projects/lab/regions/us-west1/subnetworks/s"},
+        "subnet-region",
+        "networks[1].subnetwork: projects/lab/regions/us-west1/subnetworks/s is not in region us-central1",
+    ),
+    ({"networks.1.cidrs": []}, "cidr-some", "networks[1].cidrs: is empty"),
+    ({"networks.1.cidrs": ["169.254.1.0/24"]}, "cidr-routable", "networks[1].cidrs[0]: 169.254.1.0/24 lies in"),
+    ({"networks.1.cidrs": ["35.191.8.0/24"]}, "cidr-routable", "networks[1].cidrs[0]: 35.191.8.0/24 overlaps"),
+    ({"networks.1.cidrs": ["10.0.0.0/16"]}, "cidr-once", "networks[1].cidrs[0]: 10.0.0.0/16 is given as networks[0]"),
+    (
+        {"networks.1.cidrs": ["10.9.0.0/16", "10.9.0.0/16"]},
+        "cidr-once",
+        "networks[1].cidrs[1]: 10.9.0.0/16 is given twi",
+    ),
+    (
+        {"networks.0.subnet_cidrs": ["10.1.0.0/16"]},
+        "cidr-own-subnet",
+        "networks[1].cidrs[0]: 10.1.0.0/16 overlaps networks[0].subnet_cidrs[0] (10.1.0.0/16)",
+    ),
+    (
+        {"networks.1.cidrs": ["0.0.0.0/0"]},
+        "cidr-nested",
+        "networks[1].cidrs[0]: 0.0.0.0/0 overlaps 10.0.0.0/16 of netw",
+    ),
+    (
+        {"networks.0.subnet_cidrs": ["10.7.0.0/24"], "networks.1.subnet_cidrs": ["10.7.0.0/16"]},
+        "subnet-apart",
+        "networks[1].subnet_cidrs[0]: 10.7.0.0/16 overlaps 10.7.0.0/24 of networks[0]",
+    ),
+    ({"networks.0.address": "10.0.0.999"}, "address-fits", "networks[0].address: '10.0.0.999' is not an IPv4 address"),
+    (
+        {"networks.0.address": "fd00::1"},
+        "address-fits",
+        "networks[0].address: fd00::1 is IPv6; multinic routes IPv4 on",
+    ),
+    (
+        {"networks.0.subnet_cidrs": ["10.0.1.0/24"], "networks.0.address": "10.0.2.5"},
+        "address-fits",
+        "networks[0].address: 10.0.2.5 is in none of the network's subnets (10.0.1.0/24)",
+    ),
+    ({"zones": []}, "zone-some", "zones: is empty; give at least one zone such as us-central1-b"),
+    (
+        {"zones": ["us-central1-ai1a"]},
+        "zone-fits",
+        "zones[0]: 'us-central1-ai1a' is not an ordinary zone of region us-",
+    ),
+    ({"zones": [ZONES[0], ZONES[0]]}, "zone-fits", "zones[1]: us-central1-a is given twice"),
+    (
+        {"machine.type": "e2-small", "networks": [network(i) for i in range(3)]},
+        "machine-nics",
+        "machine.type: e2-small t",
+    ),
+    (
+        {"machine.type": "c3-standard-8", "networks.1.nic_type": "VIRTIO_NET"},
+        "nic-type",
+        "networks[1].nic_type: c3 machines have GVNIC only",
+    ),
+    ({"networks.1.queue_count": 17}, "nic-type", "networks[1].queue_count: 17 queues: GVNIC has at most 16"),
+    (
+        {"machine.tier_1": True},
+        "machine-tier-1",
+        "machine.tier_1: n2-highcpu-4 cannot have Tier_1 networking; n2 has it",
+    ),
+    (
+        {"machine.type": "e2-highcpu-4", "machine.tier_1": True},
+        "machine-tier-1",
+        "machine.tier_1: e2-highcpu-4 cannot ",
+    ),
+    (
+        {"machine.type": "c4-highcpu-4", "machine.disk_type": "pd-ssd"},
+        "machine-disk",
+        "machine.disk_type: c4 machines have no Persistent Disk; give hyperdisk-balanced",
+    ),
+    (
+        {"machine.disk_type": "pd-balancd"},
+        "machine-disk",
+        "machine.disk_type: 'pd-balancd' is no type of boot disk; did",
+    ),
+    ({"machine.confidential": True}, "machine-confidential", "machine.confidential: n2 machines have no AMD SEV"),
+    ({"machine.shielded.vtpm": False}, "machine-shielded", "machine.shielded.integrity_monitoring: needs the vTPM"),
+    (
+        {"machine.spot": True, "health.traffic": {"interval_sec": 10, "timeout_sec": 1, "unhealthy_threshold": 3}},
+        "spot-drain",
+        "health.traffic.interval_sec: the load balancers need 33 s to notice a leaving router, a Spot VM has 25",
+    ),
+    (
+        {"machine.metadata": {"startup-script": "x"}},
+        "metadata",
+        "machine.metadata.startup-script: is multinic's own key;",
+    ),
+    ({"machine.metadata": {"multinic-config": "x"}}, "metadata", "machine.metadata.multinic-config: is multinic's own"),
+    ({"machine.metadata": {"a b": "x"}}, "metadata", "machine.metadata.a b: a metadata key is 1 to 127 letters"),
+    (
+        {"machine.startup_script": "#" * 70_000},
+        "metadata-size",
+        "machine.startup_script: multinic-user-startup-script is",
+    ),
+    (
+        {"replicas": {"min": 84}},
+        "backends",
+        "replicas.min: 84 VMs in each of 3 zones; a load balancer takes at most 250",
+    ),
+    ({"labels": {"Team": "x"}}, "labels", "labels.Team: a label's key is a lower-case letter"),
+    ({"labels": {"team": "Blue"}}, "labels", "labels.team: 'Blue': a label's value is"),
+    ({"labels": {f"l{i}": "x" for i in range(61)}}, "labels", "labels: 61 labels"),
+    ({"replicas": {"min": 0, "max": 4}}, "replicas", "replicas.min: 0 switches the fleet off and has no max"),
+    ({"replicas": {"min": 5, "max": 4}}, "replicas", "replicas.max: 4 is less than replicas.min, 5"),
+    (
+        {"replicas": {"min": 2}, "autoscaler": {"cpu_target": 0.5}},
+        "autoscaler-used",
+        "autoscaler: has no effect with a fixed number of replicas",
+    ),
+    (
+        {"autoscaler.schedules": [{"name": "d", "schedule": "0 8 * * *", "duration_sec": 300, "min_replicas": 5}]},
+        "schedules",
+        "autoscaler.schedules[0].min_replicas: 5 is more than replicas.max, 4",
+    ),
+    (
+        {"updates.max_surge": 0},
+        "updates",
+        "updates.max_surge: 0 together with max_unavailable 0 lets no VM be replaced",
+    ),
+    ({"updates.minimal_action": "RESTART"}, "updates", "updates.max_surge: has no effect on restarts"),
+    ({"access.service_account": "robot"}, "identity", "access.service_account: 'robot' is not the e-mail of a service"),
+    ({"access.scopes": ["compute"]}, "identity", "access.scopes[0]: 'compute' is not an OAuth scope"),
+    (
+        {"health.traffic.timeout_sec": 2},
+        "check-timeout",
+        "health.traffic.timeout_sec: 2 s is longer than interval_sec, 1",
+    ),
+    (
+        {"health.heal": {"interval_sec": 1, "timeout_sec": 1}},
+        "heal-slower",
+        "health.heal: re-creates a router after 1 s x 3, the traffic check takes up to 3 s",
+    ),
+    (
+        {"health.heal.initial_delay_sec": 10},
+        "initial-delay",
+        "health.heal.initial_delay_sec: 10 s is shorter than boot",
+    ),
+    ({"health.heal.port": 9001}, "check-ports", "health.heal.port: 9001 is the traffic check's port"),
+    ({"health.traffic.port": 22}, "check-ports", "health.traffic.port: 22 is SSH"),
+    (
+        {
+            "next_hop.persistence": "ALWAYS_PERSIST",
+            "next_hop.tracking_mode": "PER_SESSION",
+            "next_hop.session_affinity": "CLIENT_IP",
+        },
+        "persistence",
+        "next_hop.persistence: ALWAYS_PERSIST goes with tracking_mode PER_CONNECTION only",
+    ),
+    ({"next_hop.tracking_mode": "PER_SESSION"}, "tracking", "next_hop.tracking_mode: PER_SESSION is the same as"),
+    (
+        {"next_hop.idle_timeout_sec": 600},
+        "tracking",
+        "next_hop.idle_timeout_sec: can be set with tracking_mode PER_SES",
+    ),
+    (
+        {"next_hop.failover_zones": ["us-central1-f"]},
+        "failover",
+        "next_hop.failover_zones[0]: 'us-central1-f' is not one",
+    ),
+    ({"next_hop.failover_zones": ZONES}, "failover", "next_hop.failover_zones: leaves no zone that serves first"),
+    ({"next_hop.failover_ratio": 0.5}, "failover", "next_hop.failover_ratio: has no effect without failover_zones"),
+    ({"next_hop.stateful": True}, "stateful", "next_hop.persistence: NEVER_PERSIST moves live connections"),
+    (
+        {
+            "next_hop.stateful": True,
+            "next_hop.persistence": "DEFAULT_FOR_PROTOCOL",
+            "next_hop.session_affinity": "NONE",
+        },
+        "stateful",
+        "next_hop.session_affinity: NONE may hash the two directions to different routers",
+    ),
+]
+
+# Wrong single values: what is set, and what is said.
+WRONG: list[tuple[dict[str, Any], str]] = [
+    (
+        {"networks.1.cidrs": ["10.1.0.5/16"]},
+        "networks[1].cidrs[0]: 10.1.0.5/16 has host bits set; did you mean 10.1.0.0/16",
+    ),
+    ({"networks.1.cidrs": ["10.0.0.0/33"]}, "networks[1].cidrs[0]: '10.0.0.0/33' is not an IPv4 range such as"),
+    ({"networks.1.cidrs": ["fd00::/8"]}, "networks[1].cidrs[0]: fd00::/8 is IPv6; multinic routes IPv4 only"),
+    ({"networks.1.cidrs": "10.1.0.0/16"}, "networks[1].cidrs: must be a list, not '10.1.0.0/16'"),
+    ({"networks.1.cidrs": [7]}, "networks[1].cidrs[0]: must be a string, not 7"),
+    ({"networks.1.network": None}, "networks[1].network: is required"),
+    ({"networks.1.network": 7}, "networks[1].network: must be a string or an Output of one, not 7"),
+    ({"networks.1.mtu": 100}, "networks[1].mtu: 100 is outside 1300 to 8896 bytes"),
+    ({"networks.1.nic_type": "virtio"}, "networks[1].nic_type: 'virtio' is not one of GVNIC, VIRTIO_NET"),
+    ({"networks": {}}, "networks: must be a list, not {}"),
+    ({"networks": None}, "networks: is required: give a list"),
+    ({"region": "us"}, "region: 'us' is not a region such as us-central1"),
+    ({"generation": "V2"}, "generation: 'V2' is not a letter and up to nine more"),
+    ({"machine.image": None}, "machine.image: is required: give an exact image such as projects/debian-cloud"),
+    ({"machine.image": "debian-cloud/debian-12"}, "machine.image: 'debian-cloud/debian-12' is not an exact image"),
+    (
+        {"machine.image": "projects/debian-cloud/global/images/family/debian-12"},
+        "machine.image: projects/debian-cloud/global/images/family/debian-12 is a family",
+    ),
+    ({"machine.image_family": "debian-12"}, "machine.image_family: is given together with image"),
+    (
+        {"machine.image": "projects/centos-cloud/global/images/centos-8-v20200910"},
+        "machine.image: centos-8-v20200910: this system has reached its end of life",
+    ),
+    (
+        {"machine.image": "projects/cos-cloud/global/images/cos-125-1-2-3"},
+        "machine.image: cos-125-1-2-3: Container-Optimized OS keeps /usr read-only",
+    ),
+    ({"machine.type": "huge"}, "machine.type: 'huge' is not a machine type such as n2-highcpu-4"),
+    ({"machine.spot": "yes"}, "machine.spot: must be true or false, not 'yes'"),
+    ({"machine.tags": ["X_Y"]}, "machine.tags[0]: 'X_Y' is not a network tag"),
+    ({"machine.metadata": {"a": 1}}, "machine.metadata.a: must be a string (quote it), not 1"),
+    ({"machine.tpye": "x"}, "machine.tpye: no such input; did you mean type?"),
+    ({"machine.zzzzzz": "x"}, "machine.zzzzzz: no such input; known: clamp_mss, "),
+    ({"replicas.min": True}, "replicas.min: must be a whole number, not True"),
+    ({"replicas.min": 1.5}, "replicas.min: must be a whole number, not 1.5"),
+    ({"autoscaler.cpu_target": 7}, "autoscaler.cpu_target: 7 is outside 0.05 to 1"),
+    ({"autoscaler.mode": "SOMETIMES"}, "autoscaler.mode: 'SOMETIMES' is not one of ON, ONLY_SCALE_OUT, OFF"),
+    ({"health.traffic.interval_sec": 0}, "health.traffic.interval_sec: 0 is outside 1 to 300 s"),
+    ({"health.traffic.port": 99999}, "health.traffic.port: 99999 is outside 1 to 65535"),
+    ({"health.heal.initial_delay_sec": 3601}, "health.heal.initial_delay_sec: 3601 is outside 0 to 3600 s"),
+    ({"routes.priority": 65536}, "routes.priority: 65536 is outside 0 to 65535"),
+    ({"routes": 5}, "routes: must be a mapping of names to values, not 5"),
+]
+
+
+def changed(change: dict[str, Any]) -> Any:
+    args: dict[str, Any] = dict(router_args())
+    for path, value in change.items():
+        args = put(args, path, value)
+    return args
+
+
+@pytest.mark.parametrize(("change", "rule", "message"), BREACHES, ids=[f"{b[1]}-{i}" for i, b in enumerate(BREACHES)])
+def test_rule_is_judged(change: dict[str, Any], rule: str, message: str) -> None:
+    found = Problems()
+    parsing.router(changed(change), found)
+    assert next((p.rule, str(p)[: len(message)]) for p in found.found if p.rule == rule) == (rule, message)
+
+
+def test_every_rule_is_broken_by_some_test() -> None:
+    assert {rule.id for rule in rules.RULES} == {rule for _, rule, _ in BREACHES}
+
+
+def test_every_rule_says_where_it_comes_from() -> None:
+    assert len({rule.id for rule in rules.RULES}) == len(rules.RULES)
+    for rule in rules.RULES:
+        assert rule.source
+        assert rule.demands.endswith(".")
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG, ids=[" ".join(w[0]) + f"-{i}" for i, w in enumerate(WRONG)])
+def test_wrong_value_is_refused_by_path(change: dict[str, Any], message: str) -> None:
+    assert [one for one in problems_of(changed(change)) if one.startswith(message)]
+
+
+def test_one_wrong_value_is_one_problem() -> None:
+    # A rule that needs a value which could not be read says nothing about a stand-in.
+    for change, _ in WRONG:
+        assert len(problems_of(changed(change))) == 1, change
+
+
+def test_right_inputs_have_no_problem() -> None:
+    for count in range(2, 9):
+        assert problems_of(router_args(count)) == []
+
+
+def test_nested_ranges_can_be_allowed() -> None:
+    args = changed({"networks.1.cidrs": ["0.0.0.0/0"], "routes.allow_nested_cidrs": True})
+    assert problems_of(args) == []
+
+
+def test_all_problems_come_in_one_error() -> None:
+    found = Problems()
+    parsing.router(changed({"zones": [], "networks.1.cidrs": ["10.1.0.5/16"], "machine.imgae": IMAGE}), found)
+    with pytest.raises(InputError) as caught:
+        found.raise_if_any()
+    assert isinstance(caught.value, pulumi.InputPropertiesError)
+    assert not isinstance(caught.value, TypeError)
+    assert str(caught.value).splitlines() == [
+        "3 inputs cannot be used:",
+        "  networks[1].cidrs[0]: 10.1.0.5/16 has host bits set; did you mean 10.1.0.0/16?",
+        "  machine.imgae: no such input; did you mean image?",
+        "  zones: is empty; give at least one zone such as us-central1-b, or leave it out to use all of us-central1",
+    ]
+    assert caught.value.errors
+    assert [error["property_path"] for error in caught.value.errors] == [
+        "networks[1].cidrs[0]",
+        "machine.imgae",
+        "zones",
+    ]
+
+
+@pytest.mark.parametrize("path", ["region", "zones", "networks", "networks.0.cidrs", "replicas.min", "machine.image"])
+def test_output_in_place_of_a_plain_value_is_a_type_error(path: str) -> None:
+    with pytest.raises(InputTypeError, match="is an Output, whose value is known only after deployment") as caught:
+        testing.run(lambda: MultinicRouter("router", changed({path: pulumi.Output.from_input("x")})))
+    assert isinstance(caught.value, TypeError)
+    assert isinstance(caught.value, InputError)
+
+
+def test_outputs_are_welcome_where_they_are_links() -> None:
+    def program() -> None:
+        link = pulumi.Output.from_input("projects/host/global/networks/n")
+        args = router_args()
+        args["networks"][0].update({"network": link, "subnetwork": link, "address": link})
+        args["access"] = {"service_account": link}
+        found = Problems()
+        parsing.router(args, found)
+        assert found.found == []
+
+    testing.run(program)
