@@ -57,10 +57,10 @@ class Namespace:
         """Loads nftables rules inside, in one transaction."""
         await run("nsenter", f"--net={self.path}", "nft", "-f", "-", text=rules)
 
-    def socket(self, family: int, kind: int) -> socket.socket:
+    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """A non-blocking socket that lives inside."""
         with self._entered():
-            made = socket.socket(family, kind)
+            made = socket.socket(family, kind, protocol)
         made.setblocking(False)
         return made
 

@@ -18,7 +18,7 @@ from multinic.lab.fabric.vpc import Vpc
 from multinic.lab.guests import image as images
 from multinic.lab.guests.control import ControlSocket
 from multinic.lab.guests.image import Image
-from multinic.lab.guests.machine import Guest
+from multinic.lab.guests.machine import PANIC_PAUSE, Guest
 from multinic.lab.guests.metadata_server import MetadataServer
 from multinic.lab.substrate import Machine, MachineEvent, NetworkPlan, Probe, ProbeResult, SubstrateError
 
@@ -37,7 +37,7 @@ class _Entry:
 class LinuxSubstrate:
     """Carries out what the cloud decides, on this Linux machine. See `multinic.lab.substrate.Substrate`."""
 
-    def __init__(self, folder: Path, image: Image, *, guest_token: str = GUEST_TOKEN, nic_prefix: str = "ens") -> None:
+    def __init__(self, folder: Path, image: Image, *, guest_token: str = GUEST_TOKEN, nic_prefix: str = "ens", panic_pause: float = PANIC_PAUSE) -> None:
         """Describes it; `create` also opens the control socket.
 
         Args:
@@ -45,11 +45,13 @@ class LinuxSubstrate:
             image: What lies under every guest's disk.
             guest_token: Access token that the metadata server gives to VMs.
             nic_prefix: ``ens`` for ens4, ens5 …, or ``eth`` for eth0, eth1 …: the image's choice on Google Cloud too.
+            panic_pause: Seconds between a kernel panic and the reboot.
         """
         self._folder = folder
         self._image = image
         self._first_nic = 0 if nic_prefix == "eth" else FIRST_NIC
         self._nic_prefix = nic_prefix
+        self._panic_pause = panic_pause
         self._numbers = itertools.count(1)
         self._vpcs: dict[str, Vpc] = {}
         self._machines: dict[str, _Entry] = {}
@@ -193,6 +195,7 @@ class LinuxSubstrate:
             nic_names=names,
             plug=plug,
             tell=tell,
+            panic_pause=self._panic_pause,
         )
         entry = _Entry(guest, [])
         return entry

@@ -60,6 +60,7 @@ class Guest:
         nic_names: tuple[str, ...],
         plug: Callable[[], Awaitable[None]],
         tell: Callable[[MachineEvent], None],
+        panic_pause: float = PANIC_PAUSE,
     ) -> None:
         """Describes the VM; nothing runs yet.
 
@@ -71,6 +72,7 @@ class Guest:
             nic_names: Names of the NICs inside.
             plug: Makes sure that all NICs are in `staging`.
             tell: Called with what the machine does by itself.
+            panic_pause: Seconds between a panic and the reboot.
         """
         self.machine = machine
         self.staging = Namespace(f"vm-{index}")
@@ -81,6 +83,7 @@ class Guest:
         self._nic_names = nic_names
         self._plug = plug
         self._tell = tell
+        self._panic_pause = panic_pause
         self._life: asyncio.Task[None] | None = None
         self._first_boot: asyncio.Future[None] | None = None
         self._reason: _Reason | None = None
@@ -192,7 +195,7 @@ class Guest:
                 self.leader = None
                 reason = self._reason
                 if reason is _Reason.PANIC:
-                    pause = PANIC_PAUSE
+                    pause = self._panic_pause
                 elif reason is _Reason.RESET or (reason is None and code == REBOOT):
                     pause = 0.0
                 else:
