@@ -12,6 +12,7 @@ import secrets
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import uvicorn
@@ -20,6 +21,14 @@ from multinic.lab.api import create_app
 from multinic.lab.client import PROJECT, LabError, require_free_port
 from multinic.lab.cloud import Cloud
 from multinic.lab.substrate import NoMachines, Substrate, SubstrateError
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the lab, which has machines to end as well."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 def _token(folder: Path) -> str:
@@ -58,8 +67,7 @@ async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, str
         substrate = await LinuxSubstrate.create(folder)
     cloud = Cloud(folder, substrate, project=PROJECT, boot_delay=boot_delay, strict=strict)
     token = _token(folder)
-    server = uvicorn.Server(uvicorn.Config(create_app(cloud, token), log_level="warning", lifespan="off"))
-    server.install_signal_handlers = lambda: None  # type: ignore[method-assign] # ours end the machines as well
+    server = _Server(uvicorn.Config(create_app(cloud, token), log_level="warning", lifespan="off"))
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -17,6 +17,8 @@ WARM_UP_SECONDS = 5.0
 RANDOM_SECONDS = 10.0
 """The kill comes at a random moment of this span, so that no probe's phase is favoured."""
 WHOLE_TIMEOUT_SECONDS = 400.0
+HEALED = {"booted": "rebooted", "running": "recreated"}
+"""What the lab says when a machine is back by itself, or when its group has made it anew, and what that means."""
 Say = Callable[[str], None]
 
 
@@ -70,7 +72,7 @@ def run(
         connections.close()
     attempts = [attempt for attempt in connections.attempts if attempt["began"] >= killed - WARM_UP_SECONDS]
     events = [event for event in lab.events(seen) if event["subject"].startswith(victim.key)]
-    healed = next(event for event in events if event["detail"]["what"] in ("rebooted", "recreated"))
+    healed = next(event for event in events if event["detail"]["what"] in HEALED)
     return Run(
         settings=settings,
         engine=engine,
@@ -84,7 +86,7 @@ def run(
         new_connections=len(attempts),
         detect_s=round(_detected(events) - killed, 2),
         heal_s=round(healed["time"] - killed, 2),
-        healed_by=healed["detail"]["what"],
+        healed_by=HEALED[healed["detail"]["what"]],
         ready_s=round(whole - killed, 2),
         samples=samples,
     )
@@ -117,7 +119,7 @@ def _wait_until_whole(lab: Lab, region: str, victim: RouterState, streams: list[
             seen = event["number"]
             if event["subject"].startswith(victim.key):
                 say(f"{victim.name}: {event['detail']['what']}")
-                if event["detail"]["what"] in ("rebooted", "recreated"):
+                if event["detail"]["what"] in HEALED:
                     whole = 0.0
         if whole == 0.0 and all(router.serving for router in routers(lab, region)):
             whole = time.monotonic()
@@ -131,9 +133,8 @@ def _wait_until_whole(lab: Lab, region: str, victim: RouterState, streams: list[
 
 def _detected(events: list[dict[str, Any]]) -> float:
     """When the last of the load balancers called the router unhealthy."""
-    return max(
-        event["time"] for event in events if event["kind"] == "health" and event["detail"]["what"] == "UNHEALTHY"
-    )
+    unhealthy = [e for e in events if e["kind"] == "health" and e["detail"]["what"] == "UNHEALTHY"]
+    return float(max(event["time"] for event in unhealthy))
 
 
 def _relative(samples: list[Sample], zero: float) -> list[Sample]:

@@ -15,6 +15,7 @@ from multinic.lab.pulumi import cli, engine, in_process
 from multinic.lab.pulumi.deployment import Deployment, DeploymentError
 
 Say = Callable[[str], None]
+PROJECT_NAME = "multinic"
 ENGINES = ("auto", "pulumi", "in-process")
 
 
@@ -67,7 +68,7 @@ class Program:
             LabError: It cannot be used; every problem with its path and cure.
         """
         try:
-            in_process.check(self._declare, project="multinic", stack=self.stack, config=config)
+            in_process.check(self._declare, project=PROJECT_NAME, stack=self.stack, config=config)
         except DeploymentError as error:
             raise LabError(str(error)) from None
 
@@ -77,11 +78,26 @@ class Program:
         Raises:
             LabError: It failed; the text is for people.
         """
-        access = {"endpoint": lab.endpoint, "token": lab.token, "progress": say}
         try:
             if self.pulumi:
-                return engine.up(self.folder, stack=self.stack, config=config, state=lab.folder / "pulumi", **access)
-            return in_process.up(self._declare, project="multinic", stack=self.stack, config=config, **access)
+                return engine.up(
+                    self.folder,
+                    stack=self.stack,
+                    config=config,
+                    state=lab.folder / "pulumi",
+                    endpoint=lab.endpoint,
+                    token=lab.token,
+                    progress=say,
+                )
+            return in_process.up(
+                self._declare,
+                project=PROJECT_NAME,
+                stack=self.stack,
+                config=config,
+                endpoint=lab.endpoint,
+                token=lab.token,
+                progress=say,
+            )
         except DeploymentError as error:
             raise LabError(str(error)) from None
 

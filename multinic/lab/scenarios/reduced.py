@@ -62,6 +62,16 @@ def route_lines(lab: Lab) -> list[str]:
 
 
 def packet_lines(lab: Lab, source: str, destination: str) -> list[str]:
-    """The way of a packet as the lab computes it from its objects, a line for each step."""
+    """The way of a packet as the lab computes it from its objects: two lines for each network that it crosses."""
     answer = lab.request("GET", f"/lab/v1/packet?source={source}&destination={destination}")
-    return [str(step) for step in answer["steps"]]
+    lines = []
+    for step in answer["steps"]:
+        network, machine = (step[key].rpartition("/")[2] for key in ("network", "from"))
+        if "nextHop" in step:
+            hop = f"route to {step['range']}, next hop is the load balancer {step['nextHop']}"
+            routers = ", ".join(candidate["machine"].rpartition("/")[2] for candidate in step["candidates"])
+            lines += [f"from {machine} in {network}: {hop}", f"  one of: {routers or 'no routers yet'}"]
+        else:
+            target = step.get("to", "nobody").rpartition("/")[2]
+            lines.append(f"from {machine} in {network}: subnet {step.get('range', '?')}, to {target}")
+    return [*lines, "delivered" if answer["delivered"] else f"not delivered: {answer['reason']}"]
