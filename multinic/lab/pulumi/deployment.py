@@ -43,6 +43,18 @@ class DeploymentError(Exception):
         self.deployment = deployment
 
 
+class InterruptedUpError(KeyboardInterrupt):
+    """Ctrl-C while a program was brought up.
+
+    Attributes:
+        deployment: What was made before, still to be destroyed.
+    """
+
+    def __init__(self, deployment: Deployment) -> None:
+        super().__init__("interrupted")
+        self.deployment = deployment
+
+
 @dataclass(frozen=True)
 class Made:
     """One resource.

@@ -22,7 +22,15 @@ from pulumi.runtime import mocks as sdk
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.stack import run_in_stack
 
-from multinic.lab.pulumi.deployment import AT_ONCE, DeploymentError, Made, Progress, Teardown, one_by_one
+from multinic.lab.pulumi.deployment import (
+    AT_ONCE,
+    DeploymentError,
+    InterruptedUpError,
+    Made,
+    Progress,
+    Teardown,
+    one_by_one,
+)
 from multinic.lab.pulumi.monitor import NO_LAB, Log, Monitor
 from multinic.lab.pulumi.stand_in import ENDPOINT_VARIABLE, TOKEN_VARIABLE, Provider
 
@@ -98,6 +106,7 @@ def up(
 
     Raises:
         DeploymentError: If the program fails, inputs are refused, or the lab refuses a resource.
+        InterruptedUpError: On Ctrl-C, after what was under way has come to an end.
     """
     environment = dict(os.environ)
     environment |= {ENDPOINT_VARIABLE: endpoint} if endpoint else {}
@@ -109,7 +118,10 @@ def up(
         monitor = Monitor(
             deployment.keep, deployment.outputs, settings, environment, salt, one_by_one(progress), preview
         )
-        _run(program, project, stack, settings, monitor)
+        try:
+            _run(program, project, stack, settings, monitor)
+        except KeyboardInterrupt:
+            raise InterruptedUpError(deployment) from None
         if monitor.errors:
             raise DeploymentError("\n".join(monitor.errors), deployment if deployment.resources else None)
     return deployment
@@ -178,8 +190,8 @@ def _run(program: Callable[[], Any], project: str, stack: str, config: Mapping[s
             monitor.remind()
     except BaseException:
         # Ctrl-C: nothing new is begun, and what is under way is waited for, so that it is known and can be destroyed.
-        monitor.stopped = True
-        thread.join()
+        with monitor.stopping():
+            thread.join()
         raise
     for error in outcome:
         # What a failed resource or function makes of the program afterwards is no news.

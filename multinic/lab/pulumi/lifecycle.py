@@ -150,10 +150,11 @@ def update(kind: ResourceType, identity: str, old: Inputs, new: Inputs, scope: S
         NotReadyError: If it was changed, but what it should become did not come true.
     """
     deadline = time.monotonic() + timeout
-    path = identity if kind.own else links.path_of(identity)
-    live = _live(kind, identity, scope)
+    # Where the inputs say that it is, as the plugin has it: for nearly every type that is where it was.
+    path = identity if kind.own else f"{kind.place(scope)}/{new.get('name') or links.name_of(identity)}"
+    live = _live(kind, path, scope)
     if live is None:
-        raise ApiError(404, "notFound", f"The resource '{identity}' was not found")
+        raise ApiError(404, "notFound", f"The resource '{path}' was not found")
     changed = frozenset(names(kind.fields.changed(old, new)))
     if changed and kind.update:
         kind.update(Change(path, scope, old, new, changed, live, deadline))
@@ -161,9 +162,9 @@ def update(kind: ResourceType, identity: str, old: Inputs, new: Inputs, scope: S
         kind.after_update(path, new, live, scope, deadline)
     except Exception as error:
         raise NotReadyError(
-            identity, outputs(kind, new, _live(kind, identity, scope) or live, scope), str(error)
+            identity, outputs(kind, new, _live(kind, path, scope) or live, scope), str(error)
         ) from error
-    return outputs(kind, new, _live(kind, identity, scope) or live, scope)
+    return outputs(kind, new, _live(kind, path, scope) or live, scope)
 
 
 def delete(kind: ResourceType, identity: str, scope: Scope, timeout: float) -> None:

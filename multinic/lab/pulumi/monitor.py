@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from google.protobuf import empty_pb2
@@ -67,6 +68,21 @@ class Monitor(sdk.MockMonitor):
         ask: Any = self.GetDeploymentInfo  # untyped in the SDK
         return set(ask(None).supportedFeatures)
 
+    @contextlib.contextmanager
+    def stopping(self) -> Iterator[None]:
+        """While this lasts nothing new is begun, and waits for operations and groups end."""
+        self.stopped = True
+        with self._lock:
+            rests = [provider.rest for provider in (self._gcp, *self._explicit.values()) if isinstance(provider, Gcp)]
+        for rest in rests:
+            rest.cancelled.set()
+        try:
+            yield
+        finally:
+            # The same clients are needed again, to delete what was made.
+            for rest in rests:
+                rest.cancelled.clear()
+
     def remind(self) -> None:
         """Say what is still being made, if nothing has been said for a while."""
         if self._under_way and time.monotonic() - self._last_line > REMIND_EVERY_S:
@@ -125,7 +141,7 @@ class Monitor(sdk.MockMonitor):
         if package not in ("gcp", "random"):
             raise NotServedError(f"the lab serves no provider '{package}'")
         self._explicit[urn] = self._random if package == "random" else Gcp.configured(inputs, self._environment)
-        return resource_pb2.RegisterResourceResponse(urn=urn, id=urn, object=pack(inputs))
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=package, object=pack(inputs))
 
     def _registered(
         self, provider: Provider, urn: str, request: Any, inputs: dict[str, Any], needs: frozenset[str]
@@ -143,17 +159,19 @@ class Monitor(sdk.MockMonitor):
             outputs = provider.preview(token, checked, None)
             return resource_pb2.RegisterResourceResponse(urn=urn, object=pack(outputs))
         label = f"{token.rsplit(':', 1)[-1]} {name}"
+        # Without a provider to delete it, a resource stays: that is what `retain_on_delete` asks for.
+        keeper = None if request.retainOnDelete else provider
         self.progress(f"creating {label}")
         self._under_way[urn] = label
         try:
             identity, outputs = provider.create(token, checked, _timeout(request.customTimeouts.create))
         except NotReadyError as error:
-            self._keep(provider, Made(urn, token, name, error.id, checked, error.outputs, needs))
+            self._keep(keeper, Made(urn, token, name, error.id, checked, error.outputs, needs))
             raise
         finally:
             del self._under_way[urn]
             self._last_line = time.monotonic()
-        self._keep(provider, Made(urn, token, name, identity, checked, outputs, needs))
+        self._keep(keeper, Made(urn, token, name, identity, checked, outputs, needs))
         self.progress(f"created {label}")
         return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=pack(outputs))
 

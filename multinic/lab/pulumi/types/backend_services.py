@@ -12,7 +12,6 @@ from multinic.lab.pulumi.types.common import (
     FLAG,
     NAME,
     PROJECT,
-    REGION,
     fixed,
     optional,
 )
@@ -85,7 +84,8 @@ REGION_BACKEND_SERVICE = ResourceType(
         (
             NAME,
             PROJECT,
-            REGION,
+            # The plugin does not replace a service whose region changes: it looks for it in the new one, in vain.
+            Field("region", sent=False),
             DELETION_POLICY,
             DESCRIPTION,
             Field("loadBalancingScheme", Text(choices=_SCHEMES), replaces=True, default="INTERNAL"),

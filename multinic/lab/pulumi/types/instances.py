@@ -21,6 +21,7 @@ from multinic.lab.pulumi.types.common import (
     with_provisioned,
 )
 from multinic.lab.pulumi.types.vm_fields import (
+    CONFIDENTIAL,
     NIC_FIELDS,
     SCHEDULING_FIELDS,
     SERVICE_ACCOUNT,
@@ -60,6 +61,7 @@ _FIELDS = (
     Field("bootDisk", _BOOT_DISK, required=True, replaces=True),
     Field("networkInterfaces", blocks(*NIC_FIELDS), required=True, replaces=True),
     Field("metadata", Strings()),
+    # "forces the instance to be recreated": the plugin's documentation of this input.
     Field("metadataStartupScript", replaces=True),
     Field("tags", Items(Text(), is_set=True)),
     Field("canIpForward", FLAG, default=False),
@@ -72,6 +74,7 @@ _FIELDS = (
     Field("scheduling", block(*SCHEDULING_FIELDS), computed=True),
     SERVICE_ACCOUNT,
     SHIELDED,
+    CONFIDENTIAL,
     TIER,
     Field("resourcePolicies", Link(form="given"), computed=True),
 )

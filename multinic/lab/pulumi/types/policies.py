@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from multinic.lab.pulumi.fields import Field, Fields, block
 from multinic.lab.pulumi.kinds import Integer, Scope, Text
+from multinic.lab.pulumi.names import COMPUTE_NAME
 from multinic.lab.pulumi.resource_type import Change, Inputs, ResourceType, regional
 from multinic.lab.pulumi.rest import Document
-from multinic.lab.pulumi.types.common import DELETION_POLICY, DESCRIPTION, NAME, PROJECT, REGION, optional
+from multinic.lab.pulumi.types.common import DELETION_POLICY, DESCRIPTION, PROJECT, REGION, optional
 
 
 def _shape(body: Document, inputs: Inputs, scope: Scope) -> Document:
@@ -23,7 +24,8 @@ RESOURCE_POLICY = ResourceType(
     collection="projects/{project}/regions/{region}/resourcePolicies",
     fields=Fields(
         (
-            NAME,
+            # Unlike other names, a change of this one replaces nothing: the plugin looks for the new name, in vain.
+            Field("name", Text(pattern=COMPUTE_NAME)),
             PROJECT,
             REGION,
             DELETION_POLICY,

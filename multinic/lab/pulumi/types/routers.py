@@ -31,7 +31,7 @@ ROUTER = ResourceType(
             REGION,
             DELETION_POLICY,
             DESCRIPTION,
-            Field("network", Link("networks"), required=True, replaces=True),
+            Field("network", Link("networks"), replaces=True),
             Field("bgp", block(Field("asn", Integer(), required=True), Field("advertiseMode", default="DEFAULT"))),
         )
     ),
@@ -121,6 +121,9 @@ ROUTER_NAT = ResourceType(
             ),
             Field("logConfig", block(Field("enable", Flag(), required=True), Field("filter", required=True))),
             optional("minPortsPerVm", Integer()),
+            optional("maxPortsPerVm", Integer()),
+            optional("enableDynamicPortAllocation", Flag()),
+            optional("enableEndpointIndependentMapping", Flag()),
             Field("type", Text(choices=("PUBLIC", "PRIVATE")), default="PUBLIC", replaces=True),
             Field("icmpIdleTimeoutSec", Integer(), default=30),
             Field("udpIdleTimeoutSec", Integer(), default=30),

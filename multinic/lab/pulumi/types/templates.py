@@ -19,6 +19,8 @@ from multinic.lab.pulumi.types.common import (
     with_provisioned,
 )
 from multinic.lab.pulumi.types.vm_fields import (
+    ADVANCED,
+    CONFIDENTIAL,
     NIC_FIELDS,
     SCHEDULING_FIELDS,
     SERVICE_ACCOUNT,
@@ -45,6 +47,7 @@ _DISK = blocks(
     Field("mode", computed=True),
     Field("type", computed=True),
     Field("source", Link(form="given")),
+    Field("diskEncryptionKey", nested(Field("kmsKeySelfLink", Link(), "kmsKeyName"))),
 )
 
 
@@ -72,6 +75,8 @@ _FIELDS = (
     Field("serviceAccount", SERVICE_ACCOUNT.kind, _at("serviceAccounts"), replaces=True),
     Field("shieldedInstanceConfig", SHIELDED.kind, _at("shieldedInstanceConfig"), replaces=True, computed=True),
     Field("networkPerformanceConfig", TIER.kind, _at("networkPerformanceConfig"), replaces=True),
+    Field("confidentialInstanceConfig", CONFIDENTIAL.kind, _at("confidentialInstanceConfig"), replaces=True),
+    Field("advancedMachineFeatures", ADVANCED.kind, _at("advancedMachineFeatures"), replaces=True),
     Field("resourcePolicies", Link(form="given"), _at("resourcePolicies"), replaces=True),
 )
 

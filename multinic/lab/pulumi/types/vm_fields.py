@@ -98,6 +98,26 @@ SCHEDULING_FIELDS = (
     Field("minNodeCpus", Integer()),
 )
 
+CONFIDENTIAL = Field(
+    "confidentialInstanceConfig",
+    block(
+        Field("enableConfidentialCompute", FLAG),
+        Field("confidentialInstanceType", Text(choices=("SEV", "SEV_SNP", "TDX"))),
+    ),
+    replaces=True,
+)
+
+ADVANCED = Field(
+    "advancedMachineFeatures",
+    block(
+        Field("threadsPerCore", Integer()),
+        Field("visibleCoreCount", Integer()),
+        Field("turboMode"),
+        Field("enableNestedVirtualization", FLAG),
+    ),
+    replaces=True,
+)
+
 TIER = Field(
     "networkPerformanceConfig",
     block(Field("totalEgressBandwidthTier", Text(choices=("DEFAULT", "TIER_1")), required=True)),

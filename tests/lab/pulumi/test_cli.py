@@ -1,0 +1,79 @@
+"""Finding and building the Pulumi CLI, with stand-ins for `pulumi` and `go`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from multinic.lab.pulumi import cli
+
+
+def _program(folder: Path, name: str, body: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [("v3.200.0", True), ("v3.274.1", True), ("v3.199.9", False), ("v4.0.0", False), ("what?", False)],
+)
+def test_a_cli_on_path_is_taken_when_its_version_fits(tmp_path: Path, version: str, fits: bool) -> None:
+    path = _program(tmp_path / "bin", "pulumi", f"echo {version}")
+    assert cli.find() == (path if fits else None)
+
+
+def test_else_the_one_that_was_built_is_taken(tmp_path: Path) -> None:
+    assert cli.find() is None
+    built = _program(tmp_path / "cache" / "multinic" / "pulumi" / cli.version_to_build() / "bin", "pulumi", "true")
+    assert cli.find() == built
+    assert cli.build(lambda line: pytest.fail(line)) == built
+
+
+def test_a_build_is_complete_or_not_there(tmp_path: Path) -> None:
+    go = """
+        test "$1" = env && echo go1.26.8 && exit
+        while test "$1" != -o; do shift; done
+        echo '#!/bin/sh' > "$2"
+        chmod +x "$2"
+    """
+    _program(tmp_path / "bin", "go", go)
+    lines: list[str] = []
+
+    built = cli.build(lines.append)
+
+    assert built == cli.find() and os.access(built, os.X_OK)
+    assert [path.name for path in built.parent.iterdir()] == ["pulumi"]
+    assert "about eight minutes" in lines[0]
+
+
+def test_a_failed_build_tells_what_the_compiler_said_and_leaves_nothing(tmp_path: Path) -> None:
+    _program(tmp_path / "bin", "go", 'test "$1" = env && echo go1.26.8 && exit; echo "no space left" >&2; exit 1')
+    with pytest.raises(cli.CliError, match="could not be built:\nno space left"):
+        cli.build(lambda _line: None)
+    assert cli.find() is None
+
+
+def test_an_old_go_is_refused_by_version(tmp_path: Path) -> None:
+    _program(tmp_path / "bin", "go", "echo go1.19.8")
+    with pytest.raises(cli.CliError, match=r"needs Go 1\.26 or later, and .*go is 1\.19"):
+        cli.build(lambda _line: None)
+
+
+def test_which_and_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["which"]) == 1
+    assert "builds one" in capsys.readouterr().out
+    assert cli.main([]) == 2
+    path = _program(tmp_path / "bin", "pulumi", "echo v3.274.1")
+    assert cli.main(["which"]) == 0
+    assert capsys.readouterr().out.strip() == str(path)
