@@ -31,8 +31,10 @@ class Clock:
 
     async def wait(self, event: asyncio.Event, seconds: float | None) -> bool:
         """Waits for an event, at most that many lab seconds (None: as long as it takes); True when it came."""
+        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
         try:
-            await asyncio.wait_for(event.wait(), None if seconds is None else max(0.0, seconds) / self.speed)
+            async with asyncio.timeout(None if seconds is None else max(0.0, seconds) / self.speed):
+                await event.wait()
         except TimeoutError:
             return False
         return True

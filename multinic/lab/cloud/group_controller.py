@@ -9,8 +9,9 @@ import asyncio
 import copy
 import secrets
 import string
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .clock import timestamp
@@ -86,9 +87,9 @@ class GroupController:
         for member in list(self._members.values()):
             match member.action:
                 case "CREATING" | "RECREATING" | "RESTARTING":
-                    self._begin(member, member.action, self._make(member))
+                    self._begin(member, member.action, partial(self._make, member))
                 case "DELETING":
-                    self._begin(member, "DELETING", self._remove(member, drain=False))
+                    self._begin(member, "DELETING", partial(self._remove, member, drain=False))
                 case _:
                     # Its machine is started by the cloud; it is verified anew.
                     member.action = "VERIFYING"
@@ -109,7 +110,7 @@ class GroupController:
         """Deletes all VMs at once, for a group that is being deleted."""
         for member in list(self._members.values()):
             if member.action != "DELETING":
-                self._begin(member, "DELETING", self._remove(member, drain=False))
+                self._begin(member, "DELETING", partial(self._remove, member, drain=False))
         while self._members:
             jobs = [member.job for member in self._members.values() if member.job]
             await asyncio.wait(jobs, timeout=1.0)
@@ -227,7 +228,7 @@ class GroupController:
         member = Managed(self._new_name(value), zone, self._template(value), born=self._cloud.clock.now())
         self._members[member.name] = member
         self._cloud.events.add("group", self.key, "creating", instance=self._instance(member))
-        self._begin(member, "CREATING", self._make(member))
+        self._begin(member, "CREATING", partial(self._make, member))
 
     def _new_name(self, value: Object) -> str:
         while True:
@@ -245,18 +246,18 @@ class GroupController:
         cause = "gone" if instance is None else "stopped" if instance["status"] == "TERMINATED" else "unhealthy"
         self._cloud.events.add("group", self.key, "repairing", instance=self._instance(member), cause=cause)
         # Whether repair drains is written nowhere; the lab does not (docs/lab-fidelity.md).
-        self._begin(member, "RECREATING", self._remake(member, drain=False))
+        self._begin(member, "RECREATING", partial(self._remake, member, drain=False))
 
     def _replace(self, member: Managed, value: Object) -> None:
         member.template = self._template(value)
         self._cloud.events.add("group", self.key, "recreating", instance=self._instance(member))
-        self._begin(member, "RECREATING", self._remake(member, drain=True))
+        self._begin(member, "RECREATING", partial(self._remake, member, drain=True))
 
     def _delete(self, member: Managed) -> None:
         self._cloud.events.add("group", self.key, "deleting", instance=self._instance(member))
-        self._begin(member, "DELETING", self._remove(member, drain=True))
+        self._begin(member, "DELETING", partial(self._remove, member, drain=True))
 
-    def _begin(self, member: Managed, action: str, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, member: Managed, action: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         before = member.job
         self._set_action(member, action)
 
@@ -264,7 +265,7 @@ class GroupController:
             if before is not None and not before.done():
                 before.cancel()
                 await asyncio.gather(before, return_exceptions=True)
-            await work
+            await work()
             self.wake()
 
         member.job = asyncio.get_running_loop().create_task(job())

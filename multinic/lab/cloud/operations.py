@@ -72,7 +72,8 @@ class Operations:
         event = self._finished.get(name)
         if event is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await event.wait()
         return self.get(scope, name)
 
     def listed(self, scope: str) -> list[dict[str, Any]]:

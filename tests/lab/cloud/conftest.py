@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 
 class FakeSubstrate(NoMachines):
-    """Remembers what it was asked; `answers[port]` says which machines answer probes on a port (default: all that run)."""
+    """Remembers what it was asked; machines in `failing[port]` answer probes on that port with 503."""
 
     def __init__(self) -> None:
         self.running: dict[str, Machine] = {}
@@ -235,7 +235,7 @@ class World:
         key = f"projects/lab/regions/us-central1/forwardingRules/{rule}"
 
         def healthy() -> bool:
-            machines = [m for m in self.substrate.running]
+            machines = list(self.substrate.running)
             states = [self.cloud.health.traffic_state(key, machine) for machine in machines]
             return sum(1 for state in states if state and state.healthy) >= count
 

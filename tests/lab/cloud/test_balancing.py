@@ -1,0 +1,115 @@
+"""Who gets new connections and who keeps the ones he has, as Google documents it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multinic.lab.cloud.balancing import Candidate, Policy, backends
+
+NEVER, ALWAYS = Policy(persistence="NEVER_PERSIST"), Policy(persistence="ALWAYS_PERSIST")
+DEFAULT = Policy()
+UP, DOWN = Candidate("a", True), Candidate("b", False)
+
+
+def shown(policy, *candidates):
+    """machine → N (new), K (keeps), NK or nothing."""
+    return {b.machine: "N" * b.takes_new + "K" * b.keeps_existing for b in backends(policy, candidates)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "candidates", "expected"),
+    [
+        pytest.param(NEVER, [], {}, id="nobody"),
+        pytest.param(NEVER, [UP, DOWN], {"a": "NK", "b": ""}, id="never persist: flows leave an unhealthy router"),
+        pytest.param(DEFAULT, [UP, DOWN], {"a": "NK", "b": "K"}, id="default: TCP stays"),
+        pytest.param(ALWAYS, [UP, DOWN], {"a": "NK", "b": "K"}, id="always"),
+        pytest.param(
+            Policy(tracking="PER_SESSION", affinity="CLIENT_IP"),
+            [UP, DOWN],
+            {"a": "NK", "b": ""},
+            id="default with sessions coarser than the 5-tuple: nothing stays",
+        ),
+        pytest.param(
+            Policy(tracking="PER_SESSION", affinity="CLIENT_IP_PORT_PROTO"),
+            [UP, DOWN],
+            {"a": "NK", "b": "K"},
+            id="default with 5-tuple affinity: TCP stays",
+        ),
+        pytest.param(NEVER, [DOWN], {"b": "NK"}, id="all unhealthy: all of them"),
+        pytest.param(
+            NEVER, [DOWN, Candidate("c", False)], {"b": "NK", "c": "NK"}, id="all unhealthy: all, none persisting"
+        ),
+        pytest.param(
+            NEVER, [UP, Candidate("d", True, draining=True)], {"a": "NK", "d": "K"}, id="draining keeps what it has"
+        ),
+        pytest.param(
+            NEVER,
+            [UP, Candidate("d", False, draining=True)],
+            {"a": "NK", "d": ""},
+            id="draining and dead: flows move",
+        ),
+        pytest.param(
+            NEVER,
+            [DOWN, Candidate("d", True, draining=True)],
+            {"b": "NK", "d": "K"},
+            id="a draining one never gets new connections",
+        ),
+        pytest.param(NEVER, [UP, Candidate("f", True, failover=True)], {"a": "NK", "f": "K"}, id="spares wait"),
+        pytest.param(NEVER, [DOWN, Candidate("f", True, failover=True)], {"b": "", "f": "NK"}, id="spares take over"),
+        pytest.param(
+            Policy("NEVER_PERSIST", failover_ratio=0.6),
+            [UP, DOWN, Candidate("f", True, failover=True)],
+            {"a": "K", "b": "", "f": "NK"},
+            id="below the failover ratio",
+        ),
+        pytest.param(
+            Policy("NEVER_PERSIST", failover_ratio=0.5),
+            [UP, DOWN, Candidate("f", True, failover=True)],
+            {"a": "NK", "b": "", "f": "K"},
+            id="at the failover ratio",
+        ),
+        pytest.param(
+            NEVER,
+            [DOWN, Candidate("f", False, failover=True)],
+            {"b": "NK", "f": "K"},
+            id="all unhealthy with spares: the primaries",
+        ),
+        pytest.param(
+            Policy("NEVER_PERSIST", drop_if_unhealthy=True),
+            [DOWN, Candidate("f", False, failover=True)],
+            {"b": "", "f": ""},
+            id="drop if unhealthy",
+        ),
+    ],
+)
+def test_backends(policy, candidates, expected):
+    assert shown(policy, *candidates) == expected
+
+
+CANDIDATES = st.lists(
+    st.builds(Candidate, st.sampled_from("abcdefgh"), st.booleans(), st.booleans(), st.booleans()),
+    unique_by=lambda c: c.machine,
+)
+POLICIES = st.builds(
+    Policy,
+    st.sampled_from(["DEFAULT_FOR_PROTOCOL", "NEVER_PERSIST", "ALWAYS_PERSIST"]),
+    st.sampled_from(["PER_CONNECTION", "PER_SESSION"]),
+    st.sampled_from(["NONE", "CLIENT_IP", "CLIENT_IP_PORT_PROTO"]),
+    st.floats(0, 1),
+)
+
+
+@given(POLICIES, CANDIDATES)
+def test_as_long_as_somebody_may_serve_somebody_does(policy, candidates):
+    found = backends(policy, candidates)
+    assert [b.machine for b in found] == sorted(c.machine for c in candidates)
+    staying = [c for c in candidates if not c.draining]
+    servers = [b for b in found if b.takes_new]
+    if any(c.healthy for c in staying) or any(not c.failover for c in staying):
+        assert servers
+    healthy = {c.machine for c in staying if c.healthy}
+    if healthy:
+        assert {b.machine for b in servers} <= healthy
+    assert all(b.keeps_existing for b in servers)
