@@ -262,8 +262,8 @@ class UpdatesArgs(TypedDict):
     false with OPPORTUNISTIC."""
 
 
-class FleetShape(TypedDict):
-    """What a fleet and a whole router have in common."""
+class MultinicRouterArgs(TypedDict):
+    """Inputs of `MultinicRouter`."""
 
     region: str
     """Region of the routers, such as us-central1."""
@@ -288,28 +288,45 @@ class FleetShape(TypedDict):
     generation: NotRequired[str]
     """Prefix of all names, such as v2. A second router of another generation and route priority beside the first
     gives an upgrade without a gap. Default none."""
-
-
-class RouterFleetArgs(FleetShape):
-    """Inputs of `RouterFleet`, the VMs alone."""
-
-    service_account: pulumi.Input[str]
-    """E-mail of the VMs' service account."""
-    scopes: NotRequired[list[str]]
-    """OAuth scopes of the VMs. Default https://www.googleapis.com/auth/logging.write."""
-    draining_sec: NotRequired[int]
-    """The load balancers' draining time, by which each deletion of a VM is delayed. Default 30."""
-
-
-class MultinicRouterArgs(FleetShape):
-    """Inputs of `MultinicRouter`."""
-
     next_hop: NotRequired[NextHopPolicyArgs]
     """The load balancers."""
     routes: NotRequired[RoutesArgs]
     """The routes."""
     access: NotRequired[AccessArgs]
     """Service account and firewall."""
+
+
+class RouterFleetArgs(TypedDict):
+    """Inputs of `RouterFleet`, the VMs alone. Written out, since schema inference sees no inherited docstrings."""
+
+    region: str
+    """Region of the VMs."""
+    networks: list[NetworkArgs]
+    """Networks in the order of the NICs. No routes or firewall rules are made in them."""
+    zones: NotRequired[list[str]]
+    """Zones, one group of VMs each. Default: looked up."""
+    project: NotRequired[str]
+    """Project of the VMs. Default: the provider's."""
+    machine: MachineArgs
+    """The VMs."""
+    replicas: NotRequired[ReplicasArgs]
+    """VMs a zone. Default autoscaled from 1 to 4."""
+    autoscaler: NotRequired[AutoscalerArgs]
+    """Numbers of the autoscalers."""
+    health: NotRequired[HealthArgs]
+    """The two health checks; of the traffic check, only what the VMs must know is used."""
+    updates: NotRequired[UpdatesArgs]
+    """How changes reach the VMs."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of template and disks."""
+    generation: NotRequired[str]
+    """Prefix of all names. Default none."""
+    service_account: pulumi.Input[str]
+    """E-mail of the VMs' service account."""
+    scopes: NotRequired[list[str]]
+    """OAuth scopes of the VMs. Default https://www.googleapis.com/auth/logging.write."""
+    draining_sec: NotRequired[int]
+    """The load balancers' draining time, by which each deletion of a VM is delayed. Default 30."""
 
 
 class NextHopArgs(TypedDict):

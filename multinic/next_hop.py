@@ -56,7 +56,7 @@ class NextHop(pulumi.ComponentResource):
             # CONNECTION is the only mode that works here; the provider's default, UTILIZATION, is refused.
             backends=[
                 {"group": group, "balancing_mode": "CONNECTION", "failover": zone in policy.failover_zones}
-                for zone, group in backends.items()
+                for zone, group in sorted(backends.items())
             ],
             failover_policy=failover if policy.failover_zones else None,
             log_config=log if policy.log_sample_rate else None,

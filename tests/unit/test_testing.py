@@ -1,0 +1,119 @@
+"""The mocks that importers get: what they promise, and that a test with them can fail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pulumi
+import pulumi_gcp as gcp
+import pytest
+
+from multinic import MultinicRouter, testing
+from tests.unit.shapes import router_args
+
+
+def test_three_lines_are_enough() -> None:
+    declared = testing.run(lambda: MultinicRouter("router", router_args()))
+    assert declared.one("compute.Route", "nic0")["priority"] == 900
+
+
+def test_canary_false_assertion_in_an_apply_fails() -> None:
+    def program() -> None:
+        router = MultinicRouter("router", router_args())
+
+        def judge(addresses: list[str]) -> None:
+            assert addresses == ["this is wrong"]
+
+        router.addresses.apply(judge)
+
+    with pytest.raises(AssertionError):
+        testing.run(program)
+
+
+def test_canary_forgotten_await_fails() -> None:
+    async def judge() -> None:
+        raise AssertionError("never reached")
+
+    def program() -> None:
+        judge()  # type: ignore[unused-coroutine]
+
+    with pytest.raises(RuntimeError, match="was never awaited: what it should have done or checked did not happen"):
+        testing.run(program)
+
+
+def test_async_programs_are_awaited() -> None:
+    async def program() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("reached")
+
+    with pytest.raises(ValueError, match="reached"):
+        testing.run(program)
+
+
+def test_canary_two_resources_of_one_name_fail() -> None:
+    def program() -> None:
+        gcp.compute.Network("net")
+        gcp.compute.Network("net")
+
+    with pytest.raises(Exception, match="net"):
+        testing.run(program)
+
+
+def test_a_failed_run_leaves_nothing_to_the_next_one() -> None:
+    class Broken(testing.Mocks):
+        def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]]]:
+            raise ValueError("no answer")
+
+    args = router_args()
+    del args["zones"]
+    with pytest.raises(ValueError, match="no answer"):
+        testing.run(lambda: MultinicRouter("router", args), given=Broken())
+    assert len(testing.run(lambda: MultinicRouter("router", router_args())).all("Route")) == 2
+
+
+def test_nothing_is_left_in_pulumis_settings() -> None:
+    before = (pulumi.get_project(), pulumi.get_stack(), pulumi.runtime.is_dry_run(), threading.active_count())
+    testing.run(lambda: MultinicRouter("router", router_args()), preview=True, project="p", stack="s")
+    assert (pulumi.get_project(), pulumi.get_stack(), pulumi.runtime.is_dry_run(), threading.active_count()) == before
+
+
+def test_a_preview_does_not_know_what_only_the_cloud_can_say() -> None:
+    seen: list[object] = []
+
+    def program() -> None:
+        router = MultinicRouter("router", router_args())
+        router.addresses.apply(seen.append)
+        pulumi.export("address", router.addresses)
+
+    assert testing.run(program).outputs["address"] == [seen[0][0], seen[0][1]]  # type: ignore[index]
+    seen.clear()
+    declared = testing.run(program, preview=True)
+    assert seen == []
+    assert not isinstance(declared.outputs["address"], list)
+
+
+def test_same_shape_in_preview_and_deployment() -> None:
+    up, preview = (testing.run(lambda: MultinicRouter("router", router_args(3)), preview=p) for p in (False, True))
+    assert up.urns == preview.urns
+
+
+def test_configuration_reaches_the_program() -> None:
+    def program() -> None:
+        config = pulumi.Config("mine")
+        pulumi.export("plain", config.require("plain"))
+        pulumi.export("nested", config.require_object("nested")["list"])
+
+    config = {"mine:plain": "text", "mine:nested": {"list": [1, 2]}}
+    assert testing.run(program, config=config).outputs == {"plain": "text", "nested": [1, 2]}
+
+
+def test_a_function_that_nobody_answers_is_named() -> None:
+    with pytest.raises(NotImplementedError, match=r"getNetwork.*subclass of testing\.Mocks"):
+        testing.run(lambda: gcp.compute.get_network(name="x"))
+
+
+def test_looking_for_a_resource_that_is_not_there_says_what_is() -> None:
+    declared = testing.run(lambda: gcp.compute.Network("net"))
+    with pytest.raises(LookupError, match=r"0 resources are a Route .* there are: gcp:compute/network:Network net"):
+        declared.one("Route")
