@@ -16,5 +16,7 @@ try:
 except (OSError, ValueError, TypeError, AttributeError):
     seconds = 5
 print(min(max(seconds, 0), 25))')
-echo "multinic-shutdown drained wait_s=${seconds:-5}"
+multinic-log add drained reason=shutdown wait_s="${seconds:-5}" --severity NOTICE
+# At shutdown nobody else sends it any more; bounded by the wait.
+timeout "${seconds:-5}" multinic-log flush --now &
 sleep "${seconds:-5}"

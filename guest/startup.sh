@@ -20,8 +20,8 @@ import sys
 import time
 
 began = time.monotonic()
-LIB, ETC, RUN, VAR = "/usr/lib/multinic", "/etc/multinic", "/run/multinic", "/var/lib/multinic"
-UNITS = ["policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
+LIB, ETC, VAR = "/usr/lib/multinic", "/etc/multinic", "/var/lib/multinic"
+UNITS = ["multinic-log.path", "policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
 ALLOWED = ("/usr/bin/", "/usr/lib/multinic/", "/etc/systemd/system/", "/etc/sysctl.d/")
 
 
@@ -87,20 +87,22 @@ while True:
             sys.exit(1)
         time.sleep(0.2)
 fetched = time.monotonic()
-attributes = tree["instance"]["attributes"]
+try:
+    attributes = tree["instance"]["attributes"]
+    manifest = [line.split() for line in attributes["multinic-files"].splitlines()]
+    files = [(path, attributes[key], int(mode, 8)) for key, mode, path in manifest]
+    if not files or not all(path.startswith(ALLOWED) and ".." not in path for path, _, _ in files):
+        raise ValueError("multinic-files is empty, or puts a file where none of ours belongs")
+except (KeyError, TypeError, ValueError, AttributeError) as error:
+    say("failed", error=f"metadata: {error!r}")
+    sys.exit(1)
 
+# All of them are known to be there before the first is written.
 how = {}
-for line in attributes.get("multinic-files", "").splitlines():
-    key, mode, path = line.split()
-    if key not in attributes or not path.startswith(ALLOWED) or ".." in path:
-        say("failed", error=f"multinic-files: {key} {path}")
-        sys.exit(1)
-    result = write(path, attributes[key], int(mode, 8))
+for path, text, mode in files:
+    result = write(path, text, mode)
     if result:
         how[path] = result
-if not attributes.get("multinic-files"):
-    say("failed", error="no multinic-files in the metadata")
-    sys.exit(1)
 if write(f"{ETC}/config.json", attributes.get("multinic-config", "{}"), 0o644) == "changed":
     how["config"] = "changed"
 
@@ -134,9 +136,14 @@ if changed:
     # The routing is reloaded, never restarted: a stop would take the routes away under the connections.
     systemctl("try-reload-or-restart", *UNITS)
 # Enabled, so that from the next boot on nothing depends on whoever runs this script.
-code = systemctl("enable", "--now", "--quiet", *UNITS)
-say("done", code=code, files=len(how), request_s=round(fetched - began, 3), install_s=round(installed - fetched, 3),
-    units_s=round(time.monotonic() - installed, 3), uptime_s=round(time.monotonic(), 1))
+if all(os.path.lexists(f"/etc/systemd/system/multi-user.target.wants/{unit}") for unit in UNITS):
+    code = systemctl("start", *UNITS)
+else:
+    code = systemctl("enable", "--now", "--quiet", *UNITS)
+import events  # noqa: E402
+events.emit("started" if code == 0 else "start-failed", "INFO" if code == 0 else "ERROR", code=code, files=len(how),
+            request_s=round(fetched - began, 3), install_s=round(installed - fetched, 3),
+            units_s=round(time.monotonic() - installed, 3), uptime_s=round(time.monotonic(), 1))
 sys.exit(code)
 PYTHON
 code=$?

@@ -95,14 +95,21 @@ def tree(etag: str | None = None, wait: int = 60) -> tuple[str, Any]:
 
 
 def save(etag: str, whole: Any) -> None:
-    """Keeps the parts that routing needs, for the next program of this boot; the rest may be secret and is left out."""
-    instance = whole.get("instance", {}) if isinstance(whole, dict) else {}
-    attributes = instance.get("attributes", {})
+    """Keeps what routing needs, for the next program of this boot; the rest may be secret, and is left out.
+
+    Args:
+        etag: Of the answer.
+        whole: The tree; its instance and attributes are known to be JSON objects.
+    """
+    instance = whole["instance"]
+    attributes = instance.get("attributes") or {}
     part = {key: instance.get(key) for key in ("id", "name", "zone", "networkInterfaces")}
     part["attributes"] = {
         key: attributes[key] for key in ("multinic-config", "multinic-networks", "multinic-drain") if key in attributes
     }
-    record = {"etag": etag, "read": time.monotonic(), "tree": {"instance": part}}
+    project = whole.get("project")
+    kept = {"instance": part, "project": {"projectId": project.get("projectId") if isinstance(project, dict) else None}}
+    record = {"etag": etag, "read": time.monotonic(), "tree": kept}
     paths.write(paths.METADATA, json.dumps(record), 0o600)
 
 

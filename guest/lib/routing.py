@@ -48,10 +48,12 @@ def main() -> int:
 def router_now(max_age: float) -> Router:
     """The router by the newest metadata."""
     kept = metadata.saved(max_age)
-    if kept is None:
-        kept = metadata.tree()
-        metadata.save(*kept)
-    return parse(kept[1])
+    if kept is not None:
+        return parse(kept[1])
+    etag, tree = metadata.tree()
+    router = parse(tree)
+    metadata.save(etag, tree)
+    return router
 
 
 def start() -> int:
@@ -60,11 +62,12 @@ def start() -> int:
     if os.path.exists(paths.STOPPED):
         os.unlink(paths.STOPPED)
     router: Router | None = None
+    max_age = FRESH
     while True:
         outcome: Outcome | None = None
         problems: list[tuple[str, str]] = []
         try:
-            router = router_now(FRESH)
+            router = router_now(max_age)
             with Lock():
                 outcome = reconcile(router)
         except metadata.UnavailableError as error:
@@ -84,6 +87,7 @@ def start() -> int:
             events.emit("routing-not-up", "ERROR", reasons=result["reasons"][:20])
             return 1
         time.sleep(0.25)
+        max_age = 0.0  # What has not sufficed once is asked for again.
 
 
 def stop() -> int:

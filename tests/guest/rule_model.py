@@ -1,4 +1,4 @@
-"""A small model of how Linux chooses a route: rules by priority, the longest prefix in each table, blackholes end it."""
+"""A small model of how Linux chooses a route: rules by priority, the longest prefix in a table, blackholes end it."""
 
 from ipaddress import IPv4Address, IPv4Network
 

@@ -173,7 +173,14 @@ def test_start_gives_up_without_the_nic(make_wire: Callable[..., Wire]) -> None:
     """S7: the unit fails; it does not end well with an empty NIC name."""
     wire = make_wire(late=(1,))
     wire.serve_metadata()
-    limit = "import sys\nsys.path.insert(0, sys.argv[1])\nimport routing\nrouting.START_WAIT = 0.5\nsys.exit(routing.start())"
+    lines = [
+        "import sys",
+        "sys.path.insert(0, sys.argv[1])",
+        "import routing",
+        "routing.START_WAIT = 0.5",
+        "sys.exit(routing.start())",
+    ]
+    limit = "\n".join(lines)
     done = wire.run("r", PYTHON, "-ISc", limit, str(GUEST / "lib"), check=False)
     assert done.returncode == 1
     assert "nic-missing" in done.stderr

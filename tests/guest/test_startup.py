@@ -1,0 +1,182 @@
+"""The start-up and shutdown scripts as they are run on a VM, in a mount namespace over the machine's own files.
+
+`systemctl` is a stand-in that writes down what it is asked; the lab's guests run the real one.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trees import tree
+from wire import GUEST, Wire
+
+pytestmark = pytest.mark.root
+
+TARGETS = {"bin": "/usr/bin", "lib": "/usr/lib/multinic", "systemd": "/etc/systemd/system", "sysctl.d": "/etc/sysctl.d"}
+UNITS = "multinic-log.path policy-routing.service policy-routing-watch.service hc-traffic.service hc-health.service"
+
+
+def attributes(**more: str) -> dict[str, str]:
+    """As the component renders them."""
+    held, manifest = {}, []
+    for folder, target in TARGETS.items():
+        for path in (GUEST / folder).iterdir():
+            if path.is_file():
+                key = "multinic-file-" + re.sub(r"[^a-zA-Z0-9_-]", "-", f"{folder}/{path.name}")
+                held[key] = path.read_text()
+                manifest.append(f"{key} {'0755' if folder == 'bin' else '0644'} {target}/{path.name}\n")
+    held["multinic-files"] = "".join(sorted(manifest))
+    held["multinic-config"] = json.dumps({"version": 1, "drain_seconds": 0.2, "networks": [{}, {}]}, indent=2)
+    return {**held, **more}
+
+
+class Machine:
+    """The router's namespace with a file system of its own over this machine's."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.disk = wire.folder / "disk"
+        self.disk.mkdir()
+        self.calls = self.disk / "calls"
+        fake = self.disk / "systemctl"
+        fake.write_text(f'#!/bin/bash\necho "$@" >>{self.calls}\nexit 0\n')
+        fake.chmod(0o755)
+
+    def script(self, name: str, **environment: str) -> Any:
+        """Runs a script; what it writes stays for the next one. Mounts go with the namespace of the run."""
+        self.calls.write_text("")
+        mounts = ["set -e"]
+        for folder in ("usr", "etc", "var"):
+            upper, work = self.disk / f"{folder}-upper", self.disk / f"{folder}-work"
+            upper.mkdir(exist_ok=True)
+            work.mkdir(exist_ok=True)
+            mounts.append(f"mount -t overlay overlay -o lowerdir=/{folder},upperdir={upper},workdir={work} /{folder}")
+        mounts.append(f"mount --bind {self.disk}/systemctl /usr/bin/systemctl")
+        settings = " ".join(f"{key}={value}" for key, value in environment.items())
+        mounts.append(f"exec env {settings} bash {GUEST / name}")
+        return self.wire.run("r", "bash", "-c", "\n".join(mounts), check=False)
+
+    def file(self, path: str) -> Path:
+        folder, _, rest = path.strip("/").partition("/")
+        return self.disk / f"{folder}-upper" / rest
+
+    def asked(self) -> list[str]:
+        return self.calls.read_text().splitlines()
+
+
+@pytest.fixture
+def machine(make_wire: Callable[..., Wire]) -> Machine:
+    wire = make_wire()
+    made = Machine(wire)
+    wire.serve_metadata(tree(attributes=attributes()))
+    return made
+
+
+def test_first_boot_installs_all_files_and_starts_the_units(machine: Machine) -> None:
+    done = machine.script("startup.sh")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for folder, target in TARGETS.items():
+        for path in (GUEST / folder).iterdir():
+            if path.is_file():
+                installed = machine.file(f"{target}/{path.name}")
+                assert installed.read_text() == path.read_text()
+                assert installed.stat().st_mode & 0o777 == (0o755 if folder == "bin" else 0o644)
+    assert machine.asked() == [f"enable --now --quiet {UNITS}"]
+    assert json.loads(machine.file("/etc/multinic/config.json").read_text())["version"] == 1
+    assert (
+        json.loads((machine.wire.folder / "run/metadata.json").read_text())["tree"]["instance"]["name"]
+        == "router-a-0001"
+    )
+
+
+def test_a_second_run_changes_nothing(machine: Machine) -> None:
+    assert machine.script("startup.sh").returncode == 0
+    program = machine.file("/usr/bin/policy-routing")
+    before = program.stat().st_mtime_ns
+    assert machine.script("startup.sh").returncode == 0
+    assert program.stat().st_mtime_ns == before
+    assert machine.asked() == [f"enable --now --quiet {UNITS}"]
+
+
+def test_a_changed_file_reloads_and_never_restarts_the_routing(machine: Machine) -> None:
+    assert machine.script("startup.sh").returncode == 0
+    held = attributes()
+    held["multinic-file-systemd-hc-traffic-service"] += "# changed\n"
+    machine.wire.set_metadata(tree(attributes=held))
+    assert machine.script("startup.sh").returncode == 0
+    assert machine.asked()[:2] == ["daemon-reload", f"try-reload-or-restart {UNITS}"]
+
+
+@pytest.mark.parametrize(
+    "breakage",
+    [
+        {"multinic-files": ""},
+        {"multinic-files": "multinic-file-nosuch 0755 /usr/bin/nosuch\n"},
+        {"multinic-files": "multinic-file-bin-hc-traffic 0755 /etc/passwd\n"},
+        {"multinic-files": "multinic-file-bin-hc-traffic 0755 /usr/bin/../../etc/passwd\n"},
+        {"multinic-files": "nonsense\n"},
+    ],
+    ids=["empty", "missing file", "foreign place", "foreign place by ..", "nonsense"],
+)
+def test_a_broken_manifest_writes_nothing_and_fails(machine: Machine, breakage: dict[str, str]) -> None:
+    """Fails with a sentence, so that a rollout stops at its first VM."""
+    machine.wire.set_metadata(tree(attributes=attributes(**breakage)))
+    done = machine.script("startup.sh")
+    assert done.returncode == 1
+    assert "multinic-startup failed" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert machine.asked() == []
+    assert not machine.file("/etc/multinic").exists()
+
+
+USER = "#!/bin/bash\necho the user was here\nexit 7\n"
+
+
+def test_the_users_script_runs_last_and_its_failure_is_harmless(machine: Machine) -> None:
+    machine.wire.set_metadata(tree(attributes=attributes(**{"multinic-user-startup-script": USER})))
+    done = machine.script("startup.sh")
+    assert done.returncode == 0
+    assert done.stdout.index("the user was here") < done.stdout.index("user-startup-script failed code=7")
+    assert machine.asked() == [f"enable --now --quiet {UNITS}"]
+
+
+def test_the_users_script_is_bounded_in_time(machine: Machine) -> None:
+    script = "#!/bin/bash\nsleep 1000\n"
+    machine.wire.set_metadata(tree(attributes=attributes(**{"multinic-user-startup-script": script})))
+    done = machine.script("startup.sh", USER_SCRIPT_SECONDS="0.5")
+    assert done.returncode == 0
+    assert "user-startup-script failed code=124" in done.stdout
+
+
+def test_a_users_script_that_is_gone_runs_no_more(machine: Machine) -> None:
+    machine.wire.set_metadata(tree(attributes=attributes(**{"multinic-user-startup-script": USER})))
+    machine.script("startup.sh")
+    machine.wire.set_metadata(tree(attributes=attributes()))
+    assert "the user was here" not in machine.script("startup.sh").stdout
+
+
+def test_shutdown_closes_traffic_first_then_waits_as_long_as_configured(machine: Machine) -> None:
+    """S16, kind 16: the wait that the component has worked out comes from the configuration."""
+    machine.script("startup.sh")
+    began = time.monotonic()
+    done = machine.script("shutdown.sh")
+    assert done.returncode == 0, done.stderr
+    assert machine.asked()[0] == "stop hc-traffic.service"
+    assert time.monotonic() - began >= 0.2
+    assert 'wait_s="0.2"' in done.stderr
+
+
+@pytest.mark.parametrize(("configured", "used"), [("999", "25"), ("-1", "0"), ('"x"', "5"), ("null", "5")])
+def test_the_wait_is_bounded(machine: Machine, configured: str, used: str) -> None:
+    """25 s at most: a spot VM has 30."""
+    (config := machine.file("/etc/multinic/config.json")).parent.mkdir(parents=True)
+    config.write_text(f'{{"drain_seconds": {configured}}}')
+    text = (GUEST / "shutdown.sh").read_text()
+    program = re.search(r"python3 -IS -c '(.*?)'\)", text, re.DOTALL)
+    assert program is not None
+    source = program[1].replace("/etc/multinic/config.json", str(config))
+    assert float(machine.wire.run("r", "/usr/bin/python3", "-ISc", source).stdout) == float(used)
