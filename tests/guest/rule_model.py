@@ -1,10 +1,12 @@
 """A small model of how Linux chooses a route: rules by priority, the longest prefix in a table, blackholes end it."""
 
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network
 
 from wanted import BASE_RULES, LOCAL, MAIN, Route, Rule, Wanted
 
 
+@cache
 def _network(text: str) -> IPv4Network:
     return IPv4Network("0.0.0.0/0" if text in ("all", "default") else text)
 

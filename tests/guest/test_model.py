@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import InvalidError, Router, parse
 from trees import interface, mac, tree
@@ -110,6 +110,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(content=JSON, data=st.data())
 def test_fuzzed_metadata_is_understood_or_refused(content: Any, data: st.DataObject) -> None:
     """Nothing but `InvalidError` may come out, whatever stands in whichever place."""

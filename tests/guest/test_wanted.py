@@ -3,12 +3,15 @@
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import Nic, Router, parse
 from rule_model import Kernel
 from trees import interface, tree
 from wanted import OUTSIDE, OWN_RULE, Route, Rule, names, wanted
+
+CHECKED = settings(deadline=None, max_examples=60)
+"""No limit of time for an example: the machine may be busy."""
 
 DEVICES = {index: f"ens{4 + index}" for index in range(8)}
 
@@ -57,6 +60,7 @@ def is_own(router: Router, address: IPv4Address) -> bool:
     )
 
 
+@CHECKED
 @given(routers(), addresses, addresses, st.data())
 def test_transit_leaves_by_the_right_nic(
     router: Router, source: IPv4Address, destination: IPv4Address, data: st.DataObject
@@ -84,6 +88,7 @@ def test_transit_leaves_by_the_right_nic(
         assert out == ("drop" if expected in (None, nic.number) else DEVICES[expected])
 
 
+@CHECKED
 @given(routers(), addresses)
 def test_replies_of_the_vm_leave_where_the_question_came_in(router: Router, asker: IPv4Address) -> None:
     """L1, L2: probes to NIC addresses and forwarded addresses; ICMP errors have the incoming NIC's address (M-9)."""
@@ -98,6 +103,7 @@ def test_replies_of_the_vm_leave_where_the_question_came_in(router: Router, aske
             assert kernel.lookup(address, str(asker), "lo") == DEVICES[nic.number]
 
 
+@CHECKED
 @given(routers())
 def test_own_traffic_and_metadata_by_nic0(router: Router) -> None:
     kernel = Kernel(wanted(router, DEVICES))
@@ -106,6 +112,7 @@ def test_own_traffic_and_metadata_by_nic0(router: Router) -> None:
         assert kernel.lookup(str(nic.address), "169.254.169.254", "lo") == DEVICES[0]
 
 
+@CHECKED
 @given(routers())
 def test_lookups_that_the_guest_tries_agree_with_the_model(router: Router) -> None:
     target = wanted(router, DEVICES)
@@ -115,6 +122,7 @@ def test_lookups_that_the_guest_tries_agree_with_the_model(router: Router) -> No
         assert kernel.lookup(lookup.source, lookup.destination, lookup.iif or "lo") == lookup.device
 
 
+@CHECKED
 @given(routers(), st.data())
 def test_a_missing_nic_leaks_nothing_into_others(router: Router, data: st.DataObject) -> None:
     """U1, S7: while a NIC is absent, its packets are dropped or the port is closed, never sent back."""
