@@ -17,8 +17,6 @@ WARM_UP_SECONDS = 5.0
 RANDOM_SECONDS = 10.0
 """The kill comes at a random moment of this span, so that no probe's phase is favoured."""
 WHOLE_TIMEOUT_SECONDS = 400.0
-HEALED = {"booted": "rebooted", "running": "recreated"}
-"""What the lab says when a machine is back by itself, or when its group has made it anew, and what that means."""
 Say = Callable[[str], None]
 
 
@@ -71,8 +69,8 @@ def run(
             stream.close()
         connections.close()
     attempts = [attempt for attempt in connections.attempts if attempt["began"] >= killed - WARM_UP_SECONDS]
-    events = [event for event in lab.events(seen) if event["subject"].startswith(victim.key)]
-    healed = next(event for event in events if event["detail"]["what"] in HEALED)
+    events = [event for event in lab.events(seen) if event["subject"] == victim.key and event["time"] <= whole]
+    healed, healed_by = _healed(events)
     return Run(
         settings=settings,
         engine=engine,
@@ -85,8 +83,8 @@ def run(
         slow_connections=sum(attempt["error"] is None and attempt["seconds"] > SLOW_SECONDS for attempt in attempts),
         new_connections=len(attempts),
         detect_s=round(_detected(events) - killed, 2),
-        heal_s=round(healed["time"] - killed, 2),
-        healed_by=HEALED[healed["detail"]["what"]],
+        heal_s=round(healed - killed, 2),
+        healed_by=healed_by,
         ready_s=round(whole - killed, 2),
         samples=samples,
     )
@@ -99,10 +97,10 @@ def _open_streams(
 
     A load balancer picks by a hash of the addresses and ports, so source ports are tried until both agree.
     """
-    streams.append(Stream(lab, client, server, port=5201, source_port=40001))
+    streams.append(Stream(lab, "client → server", client, server, port=5201, source_port=40001))
     victim = carrier(lab, fleet, nic=0)
     for attempt in range(40):
-        back = Stream(lab, server, client, port=5400 + attempt, source_port=41000 + attempt)
+        back = Stream(lab, "server → client", server, client, port=5400 + attempt, source_port=41000 + attempt)
         if carrier(lab, fleet, nic=1) == victim:
             streams.append(back)
             return victim
@@ -117,9 +115,9 @@ def _wait_until_whole(lab: Lab, region: str, victim: RouterState, streams: list[
     while time.monotonic() < deadline:
         for event in lab.events(seen):
             seen = event["number"]
-            if event["subject"].startswith(victim.key):
-                say(f"{victim.name}: {event['detail']['what']}")
-                if event["detail"]["what"] in HEALED:
+            if event["subject"] == victim.key:
+                say(f"{victim.name}: {_told(event)}")
+                if event["detail"]["what"] == "booted":
                     whole = 0.0
         if whole == 0.0 and all(router.serving for router in routers(lab, region)):
             whole = time.monotonic()
@@ -131,10 +129,26 @@ def _wait_until_whole(lab: Lab, region: str, victim: RouterState, streams: list[
     raise LabError(f"the fleet was not whole {WHOLE_TIMEOUT_SECONDS:.0f} s after the panic")
 
 
+def _told(event: dict[str, Any]) -> str:
+    detail = event["detail"]
+    return f"{detail['what']} ({detail['purpose']} check)" if event["kind"] == "health" else str(detail["what"])
+
+
 def _detected(events: list[dict[str, Any]]) -> float:
-    """When the last of the load balancers called the router unhealthy."""
-    unhealthy = [e for e in events if e["kind"] == "health" and e["detail"]["what"] == "UNHEALTHY"]
-    return float(max(event["time"] for event in unhealthy))
+    """When the last of the load balancers first called the router unhealthy."""
+    first: dict[str, float] = {}
+    for event in events:
+        detail = event["detail"]
+        if detail["what"] == "UNHEALTHY" and detail["purpose"] == "traffic":
+            first.setdefault(detail["user"], event["time"])
+    return max(first.values())
+
+
+def _healed(events: list[dict[str, Any]]) -> tuple[float, str]:
+    """When the router's VM last booted, and whether it was the old VM or a new one of that name."""
+    moment = max(event["time"] for event in events if event["detail"]["what"] == "booted")
+    recreated = any(event["detail"]["what"] == "deleted" for event in events)
+    return float(moment), "recreated" if recreated else "rebooted"
 
 
 def _relative(samples: list[Sample], zero: float) -> list[Sample]:

@@ -41,11 +41,10 @@ def draw(runs: Sequence[Run], folder: Path) -> list[Path]:
 
     plt.rcParams["svg.hashsalt"] = "multinic"
     shown = [next(run for run in runs if run.settings == kind) for kind in dict.fromkeys(run.settings for run in runs)]
-    until = max(run.ready_s for run in shown) + 5
-    figure, axes = plt.subplots(len(shown), 1, sharex=True, figsize=(9, 2.6 * len(shown)), squeeze=False)
+    figure, axes = plt.subplots(len(shown), 1, sharex=True, figsize=(10, 2.4 * len(shown)), squeeze=False)
     for run, axis in zip(shown, axes[:, 0], strict=True):
         for title, samples in run.samples.items():
-            axis.step(*throughput(samples, until), where="post", linewidth=1, label=title)
+            axis.step(*throughput(samples, run.ready_s), where="post", linewidth=1, label=title)
         marks = (
             ("kill", 0.0, "tab:red"),
             ("detected", run.detect_s, "tab:purple"),
@@ -56,7 +55,7 @@ def draw(runs: Sequence[Run], folder: Path) -> list[Path]:
         name = "multinic" if run.settings == "ours" else "reference 1's settings"
         axis.set_title(f"{name}: longest gap {run.longest_gap_s:.1f} s", loc="left", fontsize=10)
         axis.set_ylabel("Mbit/s")
-        axis.legend(fontsize=7, loc="lower right")
+        axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes[-1, 0].set_xlabel("seconds after a router's kernel panic")
     figure.tight_layout()
     files = [folder / "pause.svg", folder / "pause.png"]

@@ -103,8 +103,8 @@ class Sample:
 class Stream:
     """A TCP stream of `STREAM_MEGABITS` from one guest to another."""
 
-    def __init__(self, lab: Lab, sender: Guest, receiver: Guest, port: int, source_port: int) -> None:
-        self.title = f"{sender.name} → {receiver.name}"
+    def __init__(self, lab: Lab, title: str, sender: Guest, receiver: Guest, *, port: int, source_port: int) -> None:
+        self.title = title
         self._receive = GuestProgram(lab, receiver.name, "receive", port)
         try:
             self._receive.wait_for("listening")
