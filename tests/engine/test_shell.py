@@ -51,14 +51,9 @@ def test_plain_pulumi_commands(project: Project, lab: RunningLab) -> None:
     )
     pulumi("up", "--yes", "--skip-preview")
     assert pulumi("stack", "output", "mtu").strip() == "1460"
-    pulumi(
-        "import",
-        "gcp:compute/network:Network",
-        "second",
-        "projects/lab/global/networks/by-hand",
-        "--yes",
-        "--protect=false",
-    )
+    link = "projects/lab/global/networks/by-hand"
+    shown = pulumi("import", "gcp:compute/network:Network", "second", link, "--yes", "--protect=false")
+    assert '#   resource second "gcp:compute/network:Network" {' in shown
     state = json.loads(pulumi("stack", "export"))["deployment"]["resources"]
     (imported,) = [resource for resource in state if resource["urn"].endswith("::second")]
     assert imported["inputs"]["name"] == "by-hand" and imported["inputs"]["autoCreateSubnetworks"] is False

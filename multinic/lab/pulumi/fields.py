@@ -104,7 +104,8 @@ class Fields:
             if not field.sent:
                 theirs = mine
             if mine is None:
-                unasked = theirs is None or field.computed or is_empty(theirs) or theirs == field.default
+                meaningless = theirs is None or (is_empty(theirs) and field.default is None)
+                unasked = meaningless or field.computed or theirs == field.default
                 value = None if unasked else theirs
             elif theirs is None:
                 # Google leaves false, zero and empty values out of its answers.

@@ -58,6 +58,17 @@ class LanguageHost(LanguageServer):
         """Ask nothing."""
         return language_pb2.RuntimeOptionsResponse()
 
+    def GenerateProgram(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        """Show what `pulumi import` has read: the resources as the engine describes them, as a comment.
+
+        Python for them is written by the host that comes with an installed Pulumi, which is not to be had here.
+        """
+        lines = [
+            "# Imported. Declare in your program what the engine has read (names in its own language):",
+            *(f"#   {line}" for source in request.source.values() for line in source.splitlines()),
+        ]
+        return language_pb2.GenerateProgramResponse(source={"__main__.py": "\n".join([*lines, ""]).encode()})
+
     def Run(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
         """Run the program."""
         folder = Path(request.info.program_directory)

@@ -1,7 +1,8 @@
 """The process that stands in for the plugins pulumi-gcp and pulumi-random.
 
 ``python -m multinic.lab.pulumi.providers`` prints one line for PULUMI_DEBUG_PROVIDERS, such as
-``gcp:40001,random:40002``, and serves until its standard input ends or the process ``--until-pid`` is gone.
+``gcp:40001,random:40002``, and serves until its standard input ends. With ``--until-pid`` it goes into the background,
+prints its process id as well, and serves until that process is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from multinic.lab.pulumi.servicer import Servicer
 from multinic.lab.pulumi.stand_in import ENDPOINT_VARIABLE, TOKEN_VARIABLE, Gcp
 
 _CALLS_AT_ONCE = 64
-_GLANCE_S = 0.5
 # A router's template with all of its files is larger than gRPC's default of 4 MB only rarely, but it may be.
 _OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 _END_TIMEOUT_S = 5.0
@@ -116,20 +116,19 @@ def beside(lab: Path, endpoint: str, token: str) -> str:
         if known["daemon"] == daemon and _alive(known["pid"]):
             return str(known["providers"])
     with (lab / "providers.log").open("ab") as log:
-        process = subprocess.Popen(
+        done = subprocess.run(
             [sys.executable, "-m", __name__, "--until-pid", str(daemon)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
+            text=True,
+            check=False,
             env=_environment(endpoint, token),
-            start_new_session=True,
         )
-    assert process.stdout is not None
-    line = process.stdout.readline().decode().strip()
-    process.stdout.close()
-    if not line:
-        raise ProvidersError(f"the stand-ins for the Pulumi plugins ended with code {process.wait()}; see {log.name}")
-    noted.write_text(json.dumps({"daemon": daemon, "pid": process.pid, "providers": line}))
+    if len(done.stdout.split()) != 2:
+        raise ProvidersError(f"the stand-ins for the Pulumi plugins did not start; see {log.name}")
+    line, pid = done.stdout.split()
+    noted.write_text(json.dumps({"daemon": daemon, "pid": int(pid), "providers": line}))
     return line
 
 
@@ -158,12 +157,28 @@ def main(arguments: list[str], environment: Mapping[str, str] = os.environ) -> i
         sys.stderr.write(f"{ENDPOINT_VARIABLE} is not set: no lab to serve\n")
         return 1
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    watched = None
+    if until is not None:
+        try:
+            watched = os.pidfd_open(until)
+        except ProcessLookupError:
+            sys.stderr.write(f"there is no process {until} to serve\n")
+            return 1
+        # Before any thread or gRPC object is there: the one who asked goes on, the stand-ins stay beside the lab.
+        if os.fork():
+            os._exit(0)
+        os.setsid()
     _servers, line = serve()
     sys.stdout.write(line + "\n")
+    if watched is not None:
+        sys.stdout.write(f"{os.getpid()}\n")
     sys.stdout.flush()
-    if until is not None:
-        while _alive(until):
-            select.select([], [], [], _GLANCE_S)
+    if watched is not None:
+        # Whoever reads this line waits for the end of the pipe.
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, sys.stdout.fileno())
+        # Readable when the process has ended, also when nobody has asked for its exit code yet.
+        select.select([watched], [], [])
     else:
         # The other end of the pipe closes with whoever started this, however it ended.
         with contextlib.suppress(KeyboardInterrupt):

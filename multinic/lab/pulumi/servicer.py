@@ -10,6 +10,7 @@ import grpc
 from google.protobuf import any_pb2, empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
+from multinic.lab.pulumi import schema
 from multinic.lab.pulumi.lifecycle import NotReadyError
 from multinic.lab.pulumi.stand_in import Gcp, Provider
 from multinic.lab.pulumi.wire import pack, unpack
@@ -50,7 +51,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return plugin_pb2.PluginInfo(version=self._version)
 
     def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        """Return a schema that says no more than who this is."""
+        """Return a schema: for gcp what the table has, for random no more than who this is."""
+        if self._package == "gcp":
+            return provider_pb2.GetSchemaResponse(schema=schema.gcp(self._version))
         return provider_pb2.GetSchemaResponse(schema=f'{{"name":"{self._package}","version":"{self._version}"}}')
 
     def GetMapping(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802

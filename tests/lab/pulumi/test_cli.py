@@ -24,10 +24,10 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
 
 
-@pytest.mark.parametrize(
-    ("version", "fits"),
-    [("v3.200.0", True), ("v3.274.1", True), ("v3.199.9", False), ("v4.0.0", False), ("what?", False)],
-)
+VERSIONS = {"v3.200.0": True, "v3.274.1": True, "v3.199.9": False, "v4.0.0": False, "what?": False}
+
+
+@pytest.mark.parametrize(("version", "fits"), VERSIONS.items())
 def test_a_cli_on_path_is_taken_when_its_version_fits(tmp_path: Path, version: str, fits: bool) -> None:
     path = _program(tmp_path / "bin", "pulumi", f"echo {version}")
     assert cli.find() == (path if fits else None)

@@ -60,10 +60,8 @@ NETWORK = "network:Network"
 FIREWALL = "firewall:Firewall"
 GROUP = "instanceGroupManager:InstanceGroupManager"
 RANGES = {"network": "n", "allows": [{"protocol": "all"}], "sourceRanges": ["10.0.0.0/8", "10.1.0.0/16"]}
-TEMPLATE_1 = {
-    "baseInstanceName": "r",
-    "versions": [{"instanceTemplate": "projects/p/global/instanceTemplates/t-1?uniqueId=1"}],
-}
+TEMPLATE = "projects/p/global/instanceTemplates/t-1?uniqueId="
+TEMPLATE_1 = {"baseInstanceName": "r", "versions": [{"instanceTemplate": TEMPLATE + "1"}]}
 
 
 def test_an_automatic_name_stays_although_the_seed_is_another() -> None:
