@@ -60,9 +60,12 @@ class BodyChecker:
         return self._object(schema, body, "", 0)
 
     def _object(self, schema: str, body: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
-        if depth > _DEEPEST:
-            raise ApiError(400, "badRequest", "Invalid JSON payload received. The nesting is too deep.")
         properties = self._documents[0].schemas.get(schema, {}).get("properties", {})
+        return self._members(schema, properties, body, path, depth)
+
+    def _members(
+        self, schema: str, properties: dict[str, Any], body: dict[str, Any], path: str, depth: int
+    ) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for name, value in body.items():
             here = f"{path}.{name}" if path else name
@@ -128,6 +131,9 @@ class BodyChecker:
     def _map(self, definition: dict[str, Any], value: Any, path: str, depth: int) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise _wrong(path, value, "an object")
+        if "properties" in definition:
+            # Defined in place, as the entries of a firewall's `allowed` are.
+            return self._members("", definition["properties"], value, path, depth)
         items = definition.get("additionalProperties", {})
         return {
             key: self._value(items, v, f"{path}.{key}", depth + 1) if v != "" else v
