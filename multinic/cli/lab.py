@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 
 from multinic.lab.client import DEFAULT_PORT, Lab, running
+from multinic.lab.remains import state_home
 
 app = typer.Typer(no_args_is_help=True, help="Google Cloud for routers on this machine.")
 
-STATE = Path("~/.local/state/multinic/lab").expanduser()
+STATE = state_home() / "lab"
 Folder = Annotated[Path, typer.Option(help="The lab's folder: objects, disks of guests, token, control socket.")]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the front door on 127.0.0.1.")]
 BootDelay = Annotated[float, typer.Option(min=0, help="Seconds added to each boot; guests boot faster here than VMs.")]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -14,10 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 DEFAULT_PORT = 8470
 PROJECT = "lab"
+READY = "lab: the front door answers"
+"""What the daemon prints once it can be used."""
 
 
 class LabError(RuntimeError):
@@ -130,13 +133,21 @@ def running(
     if guests:
         supervisor = [sys.executable, "-m", "multinic.lab.supervisor", "--folder", str(folder)]
         command = [*supervisor, *(["--ephemeral"] if ephemeral else []), "--", *daemon]
-    log_path = folder.parent / f"{folder.name}.log" if ephemeral else folder / "lab.log"
-    with log_path.open("wb") as log:
+    # An ephemeral lab's log has no name, so that nothing has to remove it.
+    with tempfile.TemporaryFile() if ephemeral else (folder / "lab.log").open("w+b") as log:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
-    try:
-        _wait_until_ready(process, folder, log_path)
-        yield Lab.of(folder)
-    finally:
+        try:
+            _wait_until_ready(process, log)
+            yield Lab.of(folder)
+        finally:
+            _end(process)
+            if ephemeral:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Closes the pipe that holds the lab's life, and waits until all is cleared."""
+    with process:
         assert process.stdin is not None
         process.stdin.close()
         try:
@@ -144,17 +155,15 @@ def running(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if ephemeral:
-            log_path.unlink(missing_ok=True)
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], folder: Path, log_path: Path) -> None:
+def _wait_until_ready(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if (folder / "lab.json").exists():
+    while time.monotonic() < deadline and process.poll() is None:
+        log.seek(0)
+        if READY in log.read().decode(errors="replace").splitlines():
             return
-        if process.poll() is not None:
-            break
         time.sleep(0.05)
-    said = log_path.read_text(errors="replace").strip().splitlines()
-    raise LabError(f"the lab did not come up: {os.linesep.join(said[-8:]) or 'it said nothing'}")
+    log.seek(0)
+    said = log.read().decode(errors="replace").strip().splitlines()
+    raise LabError("the lab did not come up: " + ("\n".join(said[-8:]) or "it said nothing"))

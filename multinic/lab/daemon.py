@@ -18,7 +18,7 @@ from pathlib import Path
 import uvicorn
 
 from multinic.lab.api import create_app
-from multinic.lab.client import PROJECT, LabError, require_free_port
+from multinic.lab.client import PROJECT, READY, LabError, require_free_port
 from multinic.lab.cloud import Cloud
 from multinic.lab.substrate import NoMachines, Substrate, SubstrateError
 
@@ -79,6 +79,8 @@ async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, str
             await asyncio.sleep(0.01)
         described.write_text(json.dumps({"endpoint": f"http://127.0.0.1:{port}", "token": token, "pid": os.getpid()}))
         described.chmod(0o600)
+        sys.stdout.write(READY + "\n")
+        sys.stdout.flush()
         ends = [asyncio.create_task(stop.wait()), asyncio.create_task(_end_of_parent()), serving]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -1,0 +1,115 @@
+"""However the demo ends, and at whatever moment, nothing of it is left on the machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PATIENCE = 120.0
+"""Deadline for everything to be gone; an orderly end takes a few seconds."""
+
+
+class Demo:
+    """`multinic lab demo` in a state folder of its own."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        command = [sys.executable, "-m", "multinic", "lab", "demo", "--boot-delay", "0", "--engine", "in-process"]
+        self.process = subprocess.Popen(
+            [*command, "--port", str(self.port), "--report", str(state / "report")],
+            cwd=ROOT,
+            env={**os.environ, "XDG_STATE_HOME": str(state)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def wait_for(self, text: str) -> None:
+        """Reads what the demo says until a line has this text."""
+        assert self.process.stdout is not None
+        said = []
+        for line in self.process.stdout:
+            said.append(line)
+            if text in line:
+                return
+        pytest.fail(f"the demo ended without saying {text!r}:\n{''.join(said[-20:])}")
+
+    def remains(self) -> list[str]:
+        """What of the demo is still there: processes, mounts, control groups, files, the port."""
+        mark = str(self.state)
+        left = [f"process {pid}: {line}" for pid, line in _commands() if mark in line]
+        left += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
+        left += [f"file {path}" for path in self.state.rglob("*") if path.is_file() and "report" not in path.parts]
+        left += [f"namespace {line}" for line in _named_namespaces()]
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                left.append(f"port {self.port} still answers")
+        return left
+
+
+def _commands() -> Iterator[tuple[str, str]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                yield entry.name, (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+
+
+def _named_namespaces() -> set[str]:
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    return set(listed.stdout.split("\n")) - {""} - BEFORE
+
+
+def _control_groups() -> set[str]:
+    found = subprocess.run(
+        ["find", "/sys/fs/cgroup", "-type", "d", "-name", "*multinic*"], capture_output=True, text=True, check=False
+    )
+    return set(found.stdout.split())
+
+
+BEFORE = (
+    set(subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout.split("\n"))
+    if os.geteuid() == 0
+    else set()
+)
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    started = Demo(tmp_path)
+    yield started
+    if started.process.poll() is None:
+        started.process.send_signal(signal.SIGINT)
+        started.process.wait(PATIENCE)
+
+
+@pytest.mark.guests
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "moment", ["The program is run by", "creating InstanceGroupManager", "streams ", "kernel panic"]
+)
+def test_an_ended_demo_leaves_nothing(demo: Demo, moment: str, how: signal.Signals) -> None:
+    groups = _control_groups()
+    demo.wait_for(moment)
+    demo.process.send_signal(how)
+    code = demo.process.wait(PATIENCE)
+    assert code == (-how if how is signal.SIGKILL else 130)
+    deadline = time.monotonic() + PATIENCE
+    while (left := demo.remains()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left
+    assert not _control_groups() - groups
