@@ -1,0 +1,157 @@
+"""Figures of the guest, as ratios of one run: `sudo python tests/guest/benchmark.py`. Nothing here has a limit of time.
+
+- apply: the wanted state by one reconcile pass against one `ip`, `sysctl` or `nft` process per command;
+- forwarding: packets per second with our rules against the same hops with plain routes, offloads off;
+- repair: milliseconds from a flushed table to the whole state;
+- idle: CPU and memory of all programs of a VM together.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "guest" / "lib")]
+
+from differences import describe  # noqa: E402
+from model import parse  # noqa: E402
+from trees import tree  # noqa: E402
+from wanted import wanted  # noqa: E402
+from wire import GUEST, PYTHON, Wire, wire  # noqa: E402
+
+ROUNDS = 7
+
+RECONCILE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import kernel, reconcile, routing
+router = routing.router_now(1e9)
+start = time.monotonic()
+outcome = reconcile.reconcile(router)
+print(time.monotonic() - start, len(outcome.left))
+"""
+
+BLAST = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 0)); s.connect((sys.argv[2], 9))
+end = time.monotonic() + float(sys.argv[3]); n = 0
+while time.monotonic() < end:
+    for _ in range(200):
+        try: s.send(b"x" * 18)
+        except ConnectionRefusedError: pass
+"""
+
+
+def commands(router_wire: Wire) -> str:
+    """The wanted state as a shell script of single commands, timed by itself."""
+    target = wanted(parse(tree()), {0: router_wire.nic(0), 1: router_wire.nic(1)})
+    lines = ["link set dev ens5 up", "addr add 10.1.0.2/32 dev ens5"]
+    lines += [f"route replace {describe(route)}" for route in target.routes]
+    lines += [f"rule add {describe(rule)}" for rule in target.rules]
+    script = ["start=$(date +%s%N)", *(f"ip {line}" for line in lines)]
+    script += [f"sysctl -qw {path.replace('/', '.')}={value}" for path, value in target.sysctls]
+    script += [f"nft -f - <<'E'\n{target.nft}E", "echo $(( $(date +%s%N) - start ))"]
+    return "\n".join(script)
+
+
+def apply(folder: Path) -> tuple[float, float]:
+    ours, single = [], []
+    for number in range(ROUNDS):
+        for which, times in (("ours", ours), ("single", single)):
+            place = folder / f"{which}{number}"
+            place.mkdir()
+            with wire(place) as made:
+                made.serve_metadata()
+                if which == "ours":
+                    seconds, left = made.run("r", PYTHON, "-ISc", RECONCILE, str(GUEST / "lib")).stdout.split()
+                    assert left == "0"
+                    times.append(float(seconds))
+                else:
+                    times.append(int(made.run("r", "bash", "-ec", commands(made)).stdout) / 1e9)
+                    assert made.ping(0, "10.1.0.10")
+    return statistics.median(ours), statistics.median(single)
+
+
+def forwarded(made: Wire) -> int:
+    names, values = [
+        line.split() for line in made.run("r", "cat", "/proc/net/snmp").stdout.splitlines() if line.startswith("Ip:")
+    ]
+    return int(values[names.index("ForwDatagrams")])
+
+
+def plain(made: Wire) -> None:
+    """The same hops by the main table, without rules and filter."""
+    made.ip("r", "link set ens5 up")
+    made.ip("r", "addr add 10.1.0.2/32 dev ens5")
+    made.ip("r", "route add 10.1.0.1 dev ens5 scope link")
+    made.ip("r", "route add 10.1.0.0/24 via 10.1.0.1 dev ens5")
+    made.run(
+        "r", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.ens5.rp_filter=0"
+    )
+    made.run("r", "sysctl", "-qw", "net.ipv4.conf.ens4.rp_filter=0")
+
+
+def forwarding(folder: Path) -> tuple[float, float]:
+    rates: dict[str, list[float]] = {"ours": [], "plain": []}
+    (folder / "ours").mkdir()
+    (folder / "plain").mkdir()
+    with wire(folder / "ours") as ours, wire(folder / "plain") as other:
+        ours.serve_metadata()
+        assert ours.routing("start").returncode == 0
+        plain(other)
+        for _ in range(ROUNDS):
+            for name, made in (("ours", ours), ("plain", other)):
+                before, start = forwarded(made), time.monotonic()
+                made.run("0", PYTHON, "-ISc", BLAST, "10.0.0.10", "10.1.0.10", "1.5")
+                rates[name].append((forwarded(made) - before) / (time.monotonic() - start))
+    return statistics.median(rates["ours"]), statistics.median(rates["plain"])
+
+
+def ticks(pid: int) -> int:
+    return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+
+
+def repair_and_idle(folder: Path) -> tuple[float, float, float]:
+    times = []
+    with wire(folder) as made:
+        made.serve_metadata()
+        assert made.routing("start").returncode == 0
+        made.start("policy-routing watch", "hc-traffic", "hc-health")
+        made.wait_for(lambda: made.probe(1, "10.1.0.9")[0] == 200)
+        good = made.ip("r", "route show table 1001")
+        for _ in range(ROUNDS):
+            time.sleep(1.0)
+            made.ip("r", "route flush table 1001")
+            start = time.monotonic()
+            made.wait_for(lambda: made.ip("r", "route show table 1001") == good)
+            times.append(time.monotonic() - start)
+        pids = [process.pid for process in made.processes[1:]]
+        time.sleep(2.0)
+        before = sum(map(ticks, pids))
+        time.sleep(30.0)
+        used = (sum(map(ticks, pids)) - before) / 100 / 30
+        pss = 0
+        for pid in pids:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            pss += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return statistics.median(times), used, pss / 1024
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("apply", "forward", "idle"):
+            (folder / part).mkdir()
+        ours, single = apply(folder / "apply")
+        print(f"apply: {ours * 1e3:.0f} ms, one process per command {single * 1e3:.0f} ms: {single / ours:.1f} to 1")
+        ours, single = forwarding(folder / "forward")
+        print(f"forwarding: {ours / 1e3:.0f} k packets/s, plain routes {single / 1e3:.0f} k: ratio {ours / single:.2f}")
+        repair, used, memory = repair_and_idle(folder / "idle")
+        print(f"repair after a flushed table: {repair * 1e3:.0f} ms; idle: {used:.2%} of a core, {memory:.1f} MB PSS")
+
+
+if __name__ == "__main__":
+    main()
