@@ -13,6 +13,12 @@ from .documents import Document, Method, Parameter, document
 from .lists import page
 
 log = logging.getLogger("multinic.lab")
+HOLD_SECONDS = 60.0
+"""How long the answer to a change is held back until its operation is DONE.
+
+google-cloud-compute (1.57) polls unfinished operations at compute.googleapis.com, whatever `api_endpoint` it was given.
+The plugin gives up a request after 120 s.
+"""
 VERSIONS = {"v1": ("compute.v1", "compute.beta"), "beta": ("compute.beta", "compute.v1")}
 
 
@@ -31,7 +37,10 @@ async def serve(cloud: Cloud, verb: str, path: str, query: dict[str, list[str]],
     params: dict[str, Any] = {name: unquote(value) for name, value in values.items()}
     params |= _query(documents[0], method, query)
     checked = _body(cloud, documents, method, body)
-    answer = await cloud.call(Call(method.name, params, checked))
+    call = Call(method.name, params, checked)
+    answer = await cloud.call(call)
+    if answer.get("kind") == "compute#operation" and answer["status"] != "DONE" and verb != "GET":
+        answer = await cloud.operations.wait(call.scope, answer["name"], HOLD_SECONDS)
     return page(answer, params) if verb == "GET" or "managedInstances" in answer or "items" in answer else answer
 
 

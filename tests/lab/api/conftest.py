@@ -160,7 +160,7 @@ def endpoint(tmp_path: Path) -> Iterator[str]:
         await cloud.start()
         server = uvicorn.Server(uvicorn.Config(create_app(cloud, TOKEN), log_level="warning", lifespan="off"))
         serving = asyncio.create_task(server._serve(sockets=[door]))
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.01)
         started.set()
         await stop.wait()
