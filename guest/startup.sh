@@ -116,6 +116,11 @@ if any(path.startswith(LIB) for path in how):
     compileall.compile_dir(LIB, quiet=2)
 os.makedirs("/etc/iproute2", exist_ok=True)  # Absent on Debian 13; the routing's sandbox opens it if it is there.
 
+if os.path.exists("/usr/lib/systemd/systemd-networkd") or os.path.exists("/lib/systemd/systemd-networkd"):
+    # Asks networkd to leave others' rules and routes alone when it starts. It does not always; the watcher repairs.
+    write("/etc/systemd/networkd.conf.d/multinic.conf",
+          "[Network]\nManageForeignRoutingPolicyRules=no\nManageForeignRoutes=no\n", 0o644)
+
 script = attributes.get("multinic-user-startup-script")
 os.makedirs(VAR, mode=0o700, exist_ok=True)
 if script:

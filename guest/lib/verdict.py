@@ -24,6 +24,9 @@ HEAL_MAX_AGE = 60.0
 HEAL_FAILURES, HEAL_AFTER = 5, 30.0
 """Repairs that failed in a row, and seconds (before jitter) that they must span, before healing is asked for."""
 
+BROKEN = ("program-failed", "internal-error")
+"""Problems that count as a failed repair. Missing or bad metadata does not: a new VM would get the same."""
+
 HEAL_JITTER = 30
 """Seconds over which a fleet that breaks at one moment (by an update of its images' agent, say) spreads its healing."""
 
@@ -54,6 +57,7 @@ def judge(
         now: Monotonic seconds.
     """
     now = time.monotonic() if now is None else now
+    problems = list(problems)
     reasons = [{"name": name, "detail": detail} for name, detail in problems]
     warnings: list[str] = []
     if outcome is not None:
@@ -63,7 +67,7 @@ def judge(
             reasons += [{"name": "repair-failed", "detail": error} for error in outcome.errors]
     ok = not reasons and outcome is not None
     repaired = bool(outcome is not None and outcome.found and not outcome.left)
-    failed = bool(outcome is not None and outcome.left)
+    failed = bool(outcome is not None and outcome.left) or any(name in BROKEN for name, _ in problems)
     return {
         "version": 1,
         "ok": ok,

@@ -34,6 +34,9 @@ MIN_GAP = 0.25
 DROPS_EVERY = 60.0
 """Seconds between two events about dropped packets."""
 
+REPAIRS_TOLD, REPAIRS_WITHIN = 10, 60.0
+"""Repairs that are told in so many seconds; the verdict counts all of them."""
+
 NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
 ROUTE_GROUPS = (1 << 0) | (1 << 4) | (1 << 6) | (1 << 7) | (1 << 23)
 """Links, IPv4 addresses, routes, rules, and sysctls of interfaces: linux/rtnetlink.h, RTNLGRP_*."""
@@ -50,7 +53,8 @@ class Metadata(threading.Thread):
         self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._lock = threading.Lock()
         # What the last program of this boot has read: the first pass need not wait for an answer.
-        self._answer = metadata.saved(max_age=3600.0)
+        # It is saved when it changes, so its age says nothing.
+        self._answer = metadata.saved(max_age=float("inf"))
         self._etag = self._answer[0] if self._answer is not None else ""
         self.error = "not asked yet"
 
@@ -97,6 +101,7 @@ class Watcher:
         self.router: Router | None = None
         self.problem = ("metadata-unavailable", "no answer yet")
         self.last = verdict.load()
+        self.repairs: list[float] = []
         self.told: dict[str, int] = {}
         self.told_at = -DROPS_EVERY
         self.running = True
@@ -121,6 +126,8 @@ class Watcher:
             happened = poller.poll(max(0.0, following - time.monotonic()) * 1000)
             if happened and self.running:
                 time.sleep(SETTLE)
+            if not self.running:
+                break
             for channel in sockets:
                 drain(channel)
             self.step()
@@ -184,7 +191,7 @@ class Watcher:
         verdict.store(new)
         reasons = sorted({reason["name"] for reason in new["reasons"]})
         before = sorted({reason["name"] for reason in self.last.get("reasons", [])})
-        if outcome is not None and outcome.found and not outcome.left:
+        if outcome is not None and outcome.found and not outcome.left and self._may_tell(new["monotonic"]):
             events.emit(
                 "repaired",
                 "WARNING",
@@ -206,6 +213,14 @@ class Watcher:
         ):
             events.emit("healing-wanted", "CRITICAL", reasons=reasons)
         self.last = new
+
+    def _may_tell(self, now: float) -> bool:
+        """Whether one more repair is told: a program that undoes ours all the time must not fill the log."""
+        self.repairs = [at for at in self.repairs if now - at < REPAIRS_WITHIN]
+        if len(self.repairs) >= REPAIRS_TOLD:
+            return False
+        self.repairs.append(now)
+        return True
 
     def _tell_drops(self, new: dict[str, Any]) -> None:
         """Packets that were dropped, at most once a minute: whoever causes them must not fill the log."""

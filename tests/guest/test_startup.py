@@ -180,3 +180,10 @@ def test_the_wait_is_bounded(machine: Machine, configured: str, used: str) -> No
     assert program is not None
     source = program[1].replace("/etc/multinic/config.json", str(config))
     assert float(machine.wire.run("r", "/usr/bin/python3", "-ISc", source).stdout) == float(used)
+
+
+def test_networkd_is_asked_to_leave_foreign_rules_alone(machine: Machine) -> None:
+    """G3; G5 says why nothing relies on it."""
+    assert machine.script("startup.sh").returncode == 0
+    text = machine.file("/etc/systemd/networkd.conf.d/multinic.conf").read_text()
+    assert "ManageForeignRoutingPolicyRules=no" in text

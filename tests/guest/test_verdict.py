@@ -106,3 +106,13 @@ def test_stopped_by_hand_is_no_case_for_healing(tmp_path: Any, monkeypatch: pyte
     stopped = verdict.stopped()
     assert names(verdict.traffic(stopped, stopped["monotonic"])) == ["stopped"]
     assert verdict.heal(stopped, stopped["monotonic"] + 10_000) == []
+
+
+def test_a_broken_program_counts_as_a_failed_repair_and_bad_metadata_does_not() -> None:
+    held = after((1.0, GOOD))
+    broken, unread = held, held
+    for now in range(2, 100):
+        broken = verdict.judge(broken, ROUTER, None, [("program-failed", "ip: not found")], now=float(now))
+        unread = verdict.judge(unread, None, None, [("metadata-invalid", "ip")], now=float(now))
+    assert names(verdict.heal(broken, 99.0)) == ["program-failed"]
+    assert verdict.heal(unread, 99.0) == []
