@@ -12,19 +12,13 @@ if TYPE_CHECKING:
         AccessArgs,
         AutoscalerArgs,
         CheckArgs,
-        EndpointGroupArgs,
-        EndpointsArgs,
         HealCheckArgs,
         HealthArgs,
         MachineArgs,
         MultinicRouterArgs,
         NetworkArgs,
-        NextHopArgs,
         NextHopPolicyArgs,
         ReplicasArgs,
-        RoutedNetworkArgs,
-        RoutedNetworksArgs,
-        RouterFleetArgs,
         RoutesArgs,
         ScaleInArgs,
         ScheduleArgs,
@@ -41,10 +35,10 @@ if TYPE_CHECKING:
         TrackingMode,
         UpdateType,
     )
-    from multinic.endpoints import Endpoints
-    from multinic.fleet import RouterFleet
-    from multinic.networks import RoutedNetworks
-    from multinic.next_hop import NextHop
+    from multinic.endpoints import EndpointGroupArgs, Endpoints, EndpointsArgs
+    from multinic.fleet import RouterFleet, RouterFleetArgs
+    from multinic.networks import RoutedNetworkArgs, RoutedNetworks, RoutedNetworksArgs
+    from multinic.next_hop import NextHop, NextHopArgs
     from multinic.problems import InputError, InputTypeError
     from multinic.router import MultinicRouter
 
@@ -89,18 +83,17 @@ __all__ = [
 
 _MODULES = {
     "args": (
-        "AccessArgs AutoscalerArgs CheckArgs EndpointGroupArgs EndpointsArgs HealCheckArgs HealthArgs "
-        "MachineArgs MultinicRouterArgs NetworkArgs NextHopArgs NextHopPolicyArgs ReplicasArgs "
-        "RoutedNetworkArgs RoutedNetworksArgs RouterFleetArgs RoutesArgs ScaleInArgs ScheduleArgs "
+        "AccessArgs AutoscalerArgs CheckArgs HealCheckArgs HealthArgs MachineArgs MultinicRouterArgs "
+        "NetworkArgs NextHopPolicyArgs ReplicasArgs RoutesArgs ScaleInArgs ScheduleArgs "
         "ShieldedArgs UpdatesArgs"
     ),
     "choices": (
         "AutoscalerMode MinimalAction NicType Persistence PredictiveMethod SessionAffinity TrackingMode UpdateType"
     ),
-    "endpoints": "Endpoints",
-    "fleet": "RouterFleet",
-    "networks": "RoutedNetworks",
-    "next_hop": "NextHop",
+    "endpoints": "EndpointGroupArgs Endpoints EndpointsArgs",
+    "fleet": "RouterFleet RouterFleetArgs",
+    "networks": "RoutedNetworkArgs RoutedNetworks RoutedNetworksArgs",
+    "next_hop": "NextHop NextHopArgs",
     "problems": "InputError InputTypeError",
     "router": "MultinicRouter",
 }

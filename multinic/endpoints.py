@@ -1,13 +1,14 @@
 """Endpoints: VMs at both sides of a router, to measure with. They are not part of the product's data path."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
 from multinic import machines, naming
-from multinic.args import EndpointsArgs
 from multinic.parsing import check_image
 from multinic.problems import Problems
 from multinic.reading import Section
@@ -22,6 +23,40 @@ if ! command -v iperf3 >/dev/null; then
 fi
 exec systemd-run --unit=iperf3 --property=Restart=always iperf3 --server
 """
+
+
+class EndpointGroupArgs(TypedDict):
+    """VMs of one kind in one network."""
+
+    network: pulumi.Input[str]
+    """Full link of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Full link of the subnetwork."""
+    count: NotRequired[int]
+    """Number of VMs, 0 to 100, spread over the zones. Default 1."""
+
+
+class EndpointsArgs(TypedDict):
+    """Inputs of `Endpoints`: VMs at both sides of a router, to measure with."""
+
+    zones: list[str]
+    """Zones, taken in turn."""
+    image: str
+    """Exact image. Its system should have iperf3; nothing is installed at boot."""
+    clients: EndpointGroupArgs
+    """VMs that send."""
+    servers: EndpointGroupArgs
+    """VMs that receive."""
+    cidrs: list[str]
+    """IPv4 ranges that may reach the VMs: those of all routed networks."""
+    machine_type: NotRequired[str]
+    """Machine type. Default n2-highcpu-4."""
+    disk_gb: NotRequired[int]
+    """Size of the boot disk in GB. Default 10."""
+    project: NotRequired[str]
+    """Project of the VMs. Default: the provider's."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of the VMs."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +206,13 @@ def _outputs(
     """Returns names, addresses and zones."""
     names = pulumi.Output.all(*(vm.name for vm in vms))
     addresses = pulumi.Output.all(*(vm.network_interfaces for vm in vms)).apply(
-        lambda nics: [str(one[0]["network_ip"] if isinstance(one[0], dict) else one[0].network_ip) for one in nics]
+        lambda of_all: [_address(of_one[0]) for of_one in of_all]
     )
     zones = pulumi.Output.all(*(vm.zone for vm in vms))
     return names, addresses, zones
+
+
+def _address(nic: Any) -> str:
+    """Returns a NIC's address, empty where a preview has none yet. The SDK hands out mappings or objects."""
+    address = nic.get("network_ip") if isinstance(nic, Mapping) else nic.network_ip
+    return str(address or "")

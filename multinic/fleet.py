@@ -3,16 +3,49 @@
 A group per zone, not one for the region: every zone keeps a floor of its own, and nothing is moved between zones.
 """
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
 from multinic import checks, naming, parsing, template, zones
-from multinic.args import RouterFleetArgs
+from multinic.args import AutoscalerArgs, HealthArgs, MachineArgs, NetworkArgs, ReplicasArgs, UpdatesArgs
 from multinic.choices import UpdateType
 from multinic.problems import Problems
 from multinic.settings import BOOT_BUDGET_SEC, Autoscaled, AutoscalerSettings, Fixed, FleetSettings
+
+
+class RouterFleetArgs(TypedDict):
+    """Inputs of `RouterFleet`, the VMs alone. Written out, since schema inference sees no inherited docstrings."""
+
+    region: str
+    """Region of the VMs."""
+    networks: list[NetworkArgs]
+    """Networks in the order of the NICs. No routes or firewall rules are made in them."""
+    zones: NotRequired[list[str]]
+    """Zones, one group of VMs each. Default: looked up."""
+    project: NotRequired[str]
+    """Project of the VMs. Default: the provider's."""
+    machine: MachineArgs
+    """The VMs."""
+    replicas: NotRequired[ReplicasArgs]
+    """VMs a zone. Default autoscaled from 1 to 4."""
+    autoscaler: NotRequired[AutoscalerArgs]
+    """Numbers of the autoscalers."""
+    health: NotRequired[HealthArgs]
+    """The two health checks; of the traffic check, only what the VMs must know is used."""
+    updates: NotRequired[UpdatesArgs]
+    """How changes reach the VMs."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of template and disks."""
+    generation: NotRequired[str]
+    """Prefix of all names. Default none."""
+    service_account: pulumi.Input[str]
+    """E-mail of the VMs' service account."""
+    scopes: NotRequired[list[str]]
+    """OAuth scopes of the VMs. Default https://www.googleapis.com/auth/logging.write."""
+    draining_sec: NotRequired[int]
+    """The load balancers' draining time, by which each deletion of a VM is delayed. Default 30."""
 
 
 class RouterFleet(pulumi.ComponentResource):

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
 from multinic import naming
-from multinic.args import NetworkArgs, RoutedNetworksArgs
+from multinic.args import NetworkArgs
 from multinic.parsing import NAME, NAME_FORM
 from multinic.problems import Problems
 from multinic.reading import Section, read_cidr
@@ -15,6 +16,30 @@ from multinic.zones import REGION
 
 DEFAULT_MTU = 1460
 """https://docs.cloud.google.com/vpc/docs/mtu"""
+
+
+class RoutedNetworkArgs(TypedDict):
+    """One VPC network to try the router on."""
+
+    name: str
+    """Its name within the component."""
+    cidr: str
+    """Range of its one subnetwork."""
+    mtu: NotRequired[int]
+    """MTU in bytes, 1300 to 8896. Default 1460, Google Cloud's own."""
+    cidrs: NotRequired[list[str]]
+    """Ranges that the router announces as reachable through it. Default: `cidr`."""
+
+
+class RoutedNetworksArgs(TypedDict):
+    """Inputs of `RoutedNetworks`."""
+
+    region: str
+    """Region of the subnetworks."""
+    networks: list[RoutedNetworkArgs]
+    """The networks, in the order of the router's NICs."""
+    project: NotRequired[str]
+    """Project of the networks. Default: the provider's."""
 
 
 @dataclass(frozen=True)

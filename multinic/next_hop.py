@@ -4,14 +4,39 @@ It carries every protocol, whatever its rule names: TCP with all ports. L3_DEFAU
 dropped silently. https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
 """
 
+from typing import NotRequired, TypedDict
+
 import pulumi
 import pulumi_gcp as gcp
 
 from multinic import naming, parsing
-from multinic.args import NextHopArgs
+from multinic.args import NextHopPolicyArgs
 from multinic.problems import Problems
 from multinic.reading import Section
 from multinic.settings import NextHopPolicy
+
+
+class NextHopArgs(TypedDict):
+    """Inputs of `NextHop`: the load balancer of one network."""
+
+    region: str
+    """Region of the routers."""
+    network: pulumi.Input[str]
+    """Full link of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Full link of the subnetwork that the address is in."""
+    groups: dict[str, pulumi.Input[str]]
+    """Zone → link of its instance group. Every network must have the same ones."""
+    health_check: pulumi.Input[str]
+    """Link of the traffic check."""
+    policy: NotRequired[NextHopPolicyArgs]
+    """How connections are spread and moved; the same in every network."""
+    address: NotRequired[pulumi.Input[str]]
+    """Existing internal IPv4 address. Default: one is reserved."""
+    project: NotRequired[str]
+    """Project of the load balancer. Default: the provider's."""
+    labels: NotRequired[dict[str, str]]
+    """Labels of address and forwarding rule."""
 
 
 class NextHop(pulumi.ComponentResource):
@@ -32,7 +57,9 @@ class NextHop(pulumi.ComponentResource):
         check, given = top.link("health_check"), top.link("address", required=False)
         policy, labels = parsing.next_hop(top.section("policy")), top.pairs("labels")
         groups = top.section("groups")
-        backends = {zone: groups.link(zone) for zone in args["groups"]}
+        backends = {zone: groups.link(zone) for zone in groups.given()}
+        if not backends:
+            problems.add("groups", "is empty; give the instance group of every zone")
         top.done()
         problems.raise_if_any()
         super().__init__("multinic:index:NextHop", name, {}, opts)

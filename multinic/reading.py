@@ -53,6 +53,10 @@ class Section:
         """Path of a key of this section."""
         return f"{self.path}.{key}" if self.path else key
 
+    def given(self) -> tuple[str, ...]:
+        """The keys that were given, where they are free to choose."""
+        return tuple(self._values)
+
     def has(self, key: str) -> bool:
         """Whether the key was given; None counts as not given."""
         return self._values.get(key) is not None

@@ -12,9 +12,9 @@ from typing import cast
 import pulumi
 
 from multinic import access, checks, naming, parsing, routes, zones
-from multinic.args import MultinicRouterArgs, NextHopArgs, RouterFleetArgs
-from multinic.fleet import RouterFleet
-from multinic.next_hop import NextHop
+from multinic.args import MultinicRouterArgs
+from multinic.fleet import RouterFleet, RouterFleetArgs
+from multinic.next_hop import NextHop, NextHopArgs
 from multinic.problems import Problems
 from multinic.settings import RouterSettings
 

@@ -1,0 +1,102 @@
+"""The components that can be used alone: fleet, next hop, networks, endpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from multinic import Endpoints, InputError, NextHop, RoutedNetworks, RouterFleet, testing
+from multinic.fleet import timeout_sec
+from multinic.parsing import router
+from multinic.problems import Problems
+from tests.unit.shapes import IMAGE, REGION, ZONES, network, router_args
+
+HOP: dict[str, Any] = {
+    "region": REGION,
+    "network": network(0)["network"],
+    "subnetwork": network(0)["subnetwork"],
+    "groups": {ZONES[1]: "group-b", ZONES[0]: "group-a"},
+    "health_check": "check",
+}
+NETWORKS: list[dict[str, Any]] = [{"name": "left", "cidr": "10.0.0.0/24"}, {"name": "right", "cidr": "10.1.0.0/24"}]
+ENDS: dict[str, Any] = {
+    "zones": ZONES,
+    "image": IMAGE,
+    "clients": {"network": network(0)["network"], "subnetwork": network(0)["subnetwork"], "count": 4},
+    "servers": {"network": network(1)["network"], "subnetwork": network(1)["subnetwork"]},
+    "cidrs": ["10.1.0.0/16", "10.0.0.0/16"],
+}
+
+
+def refused(component: Any, args: dict[str, Any]) -> str:
+    with pytest.raises(InputError) as caught:
+        testing.run(lambda: component("x", args))
+    return str(caught.value)
+
+
+def test_fleet_alone(preview: bool) -> None:
+    args: Any = {**router_args(), "service_account": "r@lab.iam.gserviceaccount.com"}
+    declared = testing.run(lambda: RouterFleet("fleet", args), preview=preview)
+    assert len(declared.all("InstanceGroupManager")) == 3
+    assert not declared.all("Route")
+    assert "service_account: is required" in refused(RouterFleet, dict(router_args()))
+    assert "routes: no such input" in refused(RouterFleet, {**args, "routes": {}})
+
+
+def test_next_hop_alone(preview: bool) -> None:
+    args: Any = HOP
+    declared = testing.run(lambda: NextHop("hop", args), preview=preview)
+    backends = declared.one("RegionBackendService")["backends"]
+    assert [backend["group"] for backend in backends] == ["group-a", "group-b"]
+    assert "groups: is empty" in refused(NextHop, {**HOP, "groups": {}})
+    assert "groups: is empty" in refused(NextHop, {key: value for key, value in HOP.items() if key != "groups"})
+    assert "policy.draining_sec: 3601 is outside" in refused(NextHop, {**HOP, "policy": {"draining_sec": 3601}})
+
+
+def test_networks(preview: bool) -> None:
+    args: Any = {"region": REGION, "networks": [{**NETWORKS[0], "mtu": 8896}, NETWORKS[1]]}
+    declared = testing.run(lambda: RoutedNetworks("dev", args), preview=preview)
+    assert [one["mtu"] for one in sorted(declared.all("Network"), key=lambda one: one.name)] == [8896, 1460]
+    assert {one["privateIpGoogleAccess"] for one in declared.all("Subnetwork")} == {True}
+    assert any("MTUs differ (left 8896, right 1460 bytes)" in message for message in declared.messages)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mtu": 9999}, "networks[1].mtu: 9999 is outside 1300 to 8896 bytes"),
+        ({"cidr": "10.1.0.5/24"}, "networks[1].cidr: 10.1.0.5/24 has host bits set; did you mean 10.1.0.0/24?"),
+        ({"cidr": "10.0.0.0/30"}, "networks[1].cidr: 10.0.0.0/30: a subnetwork is between /8 and /29"),
+        ({"cidr": "10.0.0.0/16"}, "networks[1].cidr: 10.0.0.0/16 overlaps 10.0.0.0/24 of networks[0]"),
+        ({"cidr": None}, "networks[1].cidr: is required: give a string"),
+        ({"name": "left"}, "networks[1].name: left is given twice"),
+        ({"name": "Left"}, "networks[1].name: 'Left' is not a name of lower-case letters"),
+    ],
+)
+def test_wrong_networks(change: dict[str, Any], message: str) -> None:
+    assert message in refused(RoutedNetworks, {"region": REGION, "networks": [NETWORKS[0], {**NETWORKS[1], **change}]})
+
+
+def test_endpoints(preview: bool) -> None:
+    args: Any = ENDS
+    declared = testing.run(lambda: Endpoints("ends", args), preview=preview)
+    clients = sorted(declared.all("Instance", "client"), key=lambda one: one.name)
+    assert [one["zone"] for one in clients] == [*ZONES, ZONES[0]]
+    assert len(declared.all("Instance", "server")) == 1
+    for rule in declared.all("Firewall"):
+        assert rule["sourceRanges"] == ["10.0.0.0/16", "10.1.0.0/16"]
+    for one in declared.all("Instance"):
+        assert "accessConfigs" not in one["networkInterfaces"][0]
+    assert "zones: is empty" in refused(Endpoints, {**ENDS, "zones": []})
+    assert "machine_type: 'big' is not a machine type" in refused(Endpoints, {**ENDS, "machine_type": "big"})
+    assert "image: is required" in refused(Endpoints, {**ENDS, "image": ""})
+
+
+def test_a_group_gets_time_for_each_of_its_vms() -> None:
+    def seconds(**more: Any) -> int:
+        return timeout_sec(router(router_args(2, **more), Problems()).fleet)
+
+    assert seconds(replicas={"min": 1}) < seconds(replicas={"min": 8})
+    assert seconds(replicas={"min": 8}, updates={"max_surge": 4}) < seconds(replicas={"min": 8})
+    assert seconds(updates={"min_ready_sec": 600}) > seconds() + 4 * 590
