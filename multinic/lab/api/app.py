@@ -17,7 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..cloud import ApiError, Cloud
-from . import compute, iam, lab, resource_manager
+from . import compute, iam, lab, resource_manager, service_usage
+from . import log as cloud_logging
 from .lists import only_fields, without_empty
 
 log = logging.getLogger("multinic.lab")
@@ -77,6 +78,10 @@ async def _answer(cloud: Cloud, request: Request, path: str) -> Any:
             answer = iam.serve(cloud, request.method, rest, body)
         case "crm":
             answer = resource_manager.serve(cloud, request.method, rest, body)
+        case "logging":
+            answer = cloud_logging.serve(cloud, request.method, rest, body)
+        case "serviceusage":
+            answer = service_usage.serve(cloud, request.method, rest, body)
         case "lab":
             return await lab.serve(cloud, request.method, rest, query, body)
         case _:

@@ -81,7 +81,12 @@ class _Parser:
         return test
 
     def _one(self) -> Test:
-        if self._take("NOT", "-"):
+        if self._take("NOT"):
+            return _not(self._one())
+        if self._tokens and self._tokens[0][0] == "word" and self._tokens[0][1][:1] == "-":
+            # A minus right before an expression negates it.
+            rest = self._tokens[0][1][1:]
+            self._tokens[:1] = [("word", rest)] if rest else []
             return _not(self._one())
         if self._take("("):
             self._depth += 1

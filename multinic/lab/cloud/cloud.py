@@ -29,6 +29,7 @@ from .instance_groups import InstanceGroups
 from .instance_templates import InstanceTemplates
 from .instances import Instances
 from .links import link, region_of, split
+from .log_entries import LogEntries
 from .machine_types import MachineTypes
 from .machines import Machines
 from .networks import Networks
@@ -36,6 +37,8 @@ from .operations import Operations
 from .project_policy import ProjectPolicy
 from .projects import Projects
 from .resource import Answer, Call, Handler, Resource
+from .resource_policies import ResourcePolicies
+from .routers import Routers
 from .routes import Routes
 from .service_accounts import ServiceAccounts
 from .store import Store
@@ -94,8 +97,11 @@ class Cloud:
         self.forwarding_rules = ForwardingRules(self)
         self.instances = Instances(self)
         self.disks = Disks(self)
+        self.routers = Routers(self)
+        self.resource_policies = ResourcePolicies(self)
         self.service_accounts = ServiceAccounts(self)
         self.project_policy = ProjectPolicy(self)
+        self.log_entries = LogEntries(project)
         self._background: set[asyncio.Task[Any]] = set()
         self._methods = self._collect()
         self.store.watch(self._on_change)

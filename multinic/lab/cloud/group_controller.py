@@ -128,6 +128,7 @@ class GroupController:
     def step(self, value: Object) -> float | None:
         """Decides and begins; gives the lab seconds until something is due by itself, or None."""
         due = self._refresh(value)
+        self._refresh_in_place(value)
         surge, unavailable = self._cloud.instance_group_managers.amounts(self.key, value)
         policy, life = value["updatePolicy"], value["instanceLifecyclePolicy"]
         target = Target(
@@ -148,6 +149,35 @@ class GroupController:
         for _ in range(decision.create):
             self._create(value)
         return min(due) if due else None
+
+    def _refresh_in_place(self, value: Object) -> None:
+        """Takes over metadata and labels without touching the VM, where the update policy lets it.
+
+        minimalAction REFRESH (or NONE) and templates that differ in nothing else:
+        https://cloud.google.com/compute/docs/instance-groups/updating-managed-instance-groups#minimal_action
+        """
+        policy, template = value["updatePolicy"], self._template(value)
+        if policy["type"] != "PROACTIVE" or policy.get("minimalAction") not in ("NONE", "REFRESH"):
+            return
+        for member in self._members.values():
+            instance = self._instance(member)
+            if member.template == template or member.action != "NONE" or self._cloud.store.get(instance) is None:
+                continue
+            if not self._differ_in_metadata_only(member.template, template):
+                continue
+            member.template = template
+            body = self._instance_body(member, value)
+            self._cloud.instances.write(instance, metadata=body["metadata"], labels=body.get("labels") or {})
+            self._cloud.substrate.metadata_changed(instance)
+            self._cloud.events.add("group", self.key, "refreshed", instance=instance)
+            self._save()
+
+    def _differ_in_metadata_only(self, one: str, other: str) -> bool:
+        templates = [self._cloud.store.get(key) for key in (one, other)]
+        if None in templates:
+            return False
+        rest = [{n: c for n, c in t["properties"].items() if n not in ("metadata", "labels")} for t in templates if t]
+        return rest[0] == rest[1]
 
     def _refresh(self, value: Object) -> list[float]:
         """Moves VERIFYING on; gives the waits until the next thing that only time brings."""

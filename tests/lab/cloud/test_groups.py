@@ -455,3 +455,24 @@ def test_a_lab_killed_in_the_middle_of_an_action_ends_it(world, run, fake_substr
 
     key = run(first())
     run(second(key))
+
+
+def test_refresh_takes_over_metadata_in_place(world, run):
+    async def check():
+        async with world() as w:
+            policy = {"type": "PROACTIVE", "minimalAction": "REFRESH"}
+            key = await _fleet(w, updatePolicy=policy)
+            (vm,) = w.members(key)
+            before = w.identity(vm)
+            w.substrate.told.clear()
+            await _roll(w, key)
+            await w.until(lambda: w.group_view(key)["status"]["versionTarget"]["isReached"], "refreshed")
+            assert w.identity(vm) == before
+            assert vm in w.substrate.told
+            assert w.cloud.metadata(vm)["instance"]["attributes"]["startup-script"] == "t2"
+            # What needs a new VM still gets one.
+            await _roll(w, key, "t3", machineType="n2-highcpu-8")
+            await w.until(lambda: w.members(key) != [vm], "replaced")
+            await w.stable(key)
+
+    run(check())
