@@ -39,6 +39,7 @@ def test_types_and_functions_that_are_not_served_are_named(project: Project, lab
     assert "Traceback" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_after_a_partial_failure_a_second_try_makes_only_the_rest(project: Project, api: FakeApi) -> None:
     project.write("""
         net = c.Network("net", name="net", auto_create_subnetworks=False)

@@ -79,6 +79,7 @@ def test_refresh_sees_what_was_changed_by_hand_and_the_next_up_puts_it_right(pro
         deployment.destroy()
 
 
+@pytest.mark.slow
 def test_an_update_in_place_and_a_second_up_without_change(project: Project, lab: RunningLab) -> None:
     project.write(FIREWALL)
     deployment = project.up(lab)

@@ -58,12 +58,13 @@ def cache() -> Path:
 
 
 def built() -> Path | None:
-    """Return the CLI in the cache, if it has been built."""
+    """Return the CLI in the cache, if it has been built: of a clone's own version, elsewhere the newest."""
     try:
-        path = cache() / version_to_build() / "bin" / "pulumi"
+        wanted = version_to_build()
     except CliError:
-        return None
-    return path if os.access(path, os.X_OK) else None
+        wanted = "*"
+    found = [path for path in cache().glob(f"{wanted}/bin/pulumi") if os.access(path, os.X_OK)]
+    return max(found, key=lambda path: _numbers(path.parts[-3]), default=None)
 
 
 def on_path() -> Path | None:
@@ -153,6 +154,10 @@ def _run(command: list[str], say: Callable[[str], None]) -> None:
             process.wait()
         if process.stderr:
             process.stderr.close()
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _output(command: list[str]) -> str:

@@ -63,23 +63,26 @@ class Stack:
         kept = yaml.safe_load(settings.read_text()) if settings.exists() else {}
         # The salt in it belongs to the state, which may hold values that are encrypted with it.
         settings.write_text(yaml.safe_dump((kept or {}) | {"config": dict(config)}))
-        with self.session() as run:
-            run("stack", "select", "--create", self.name, "--secrets-provider", "passphrase")
+        run = self._run(attached="")
+        run("stack", "select", "--create", self.name, "--secrets-provider", "passphrase")
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Run]:
         """Run the stand-ins for the plugins and yield a function that runs the CLI beside them."""
+        try:
+            with providers.running(self.endpoint, self.token) as attached:
+                yield self._run(attached)
+        except providers.ProvidersError as error:
+            raise DeploymentError(str(error)) from error
+
+    def _run(self, attached: str) -> Run:
         found = cli.find()
         if not found:
             raise DeploymentError("there is no Pulumi CLI: `python -m multinic.lab.pulumi.cli build` builds one")
-        try:
-            with providers.running(self.endpoint, self.token) as attached:
-                settings = environment.settings(self.endpoint, self.token, self.state, attached)
-                # The event log is one of the CLI's commands for programs, as the Automation API uses them.
-                settings["PULUMI_DEBUG_COMMANDS"] = "true"
-                yield Run(found, self._folder, dict(os.environ) | settings, self.say)
-        except providers.ProvidersError as error:
-            raise DeploymentError(str(error)) from error
+        settings = environment.settings(self.endpoint, self.token, self.state, attached)
+        # The event log is one of the CLI's commands for programs, as the Automation API uses them.
+        settings["PULUMI_DEBUG_COMMANDS"] = "true"
+        return Run(found, self._folder, dict(os.environ) | settings, self.say)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from multinic.lab.pulumi.values import DEFAULTS, UNKNOWN
 SPECIAL = "!@#$%&*()-_=+[]{}<>:?"
 """Special characters that `RandomString` draws from.
 
-Source: https://registry.terraform.io/providers/hashicorp/random/latest/docs/resources/string."""
+Source: https://github.com/hashicorp/terraform-provider-random/blob/main/docs/resources/string.md."""
 
 _ADVERBS = ("calmly", "firmly", "gladly", "quickly", "rarely", "surely")
 _ADJECTIVES = ("able", "bold", "calm", "fast", "keen", "proud", "quiet", "sharp", "warm", "wise")

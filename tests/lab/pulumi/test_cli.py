@@ -77,3 +77,13 @@ def test_which_and_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     path = _program(tmp_path / "bin", "pulumi", "echo v3.274.1")
     assert cli.main(["which"]) == 0
     assert capsys.readouterr().out.strip() == str(path)
+
+
+def test_outside_of_a_clone_the_newest_that_was_built_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_TOOLS", tmp_path / "nowhere")
+    with pytest.raises(cli.CliError, match="only in a clone of the repository"):
+        cli.version_to_build()
+    assert cli.find() is None
+    for version in ("3.99.0", "3.274.1"):
+        newest = _program(tmp_path / "cache" / "multinic" / "pulumi" / version / "bin", "pulumi", "true")
+    assert cli.find() == newest
