@@ -63,7 +63,8 @@ def reap(daemon: int) -> int | None:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return code
+            # No child is left, so the daemon is not either.
+            return 255 if code is None else code
         if pid == 0:
             return code
         if pid == daemon:
@@ -80,19 +81,19 @@ def run(command: list[str], life_line: int, cgroup: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # The other end stays open here: the daemon's standard input ends when the lab does.
-    daemon = subprocess.Popen(command, stdin=subprocess.PIPE, preexec_fn=default_signals).pid
+    daemon = subprocess.Popen(command, stdin=subprocess.PIPE, preexec_fn=default_signals)
     with selectors.DefaultSelector() as selector:
         selector.register(life_line, selectors.EVENT_READ)
         selector.register(wake_up, selectors.EVENT_READ)
         while True:
-            code = reap(daemon)
+            code = reap(daemon.pid)
             if code is not None:
                 return 128 - code if code < 0 else code
             for key, _ in selector.select():
                 if key.fd == wake_up:
                     os.read(wake_up, 4096)
                 elif os.read(life_line, 1) == TERMINATE:
-                    os.kill(daemon, signal.SIGTERM)
+                    os.kill(daemon.pid, signal.SIGTERM)
                 else:
                     return 128 + signal.SIGKILL
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import socket
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from multinic.lab.substrate import SubstrateError
 
 CLONE_NEWNET = 0x40000000
 """``setns(2)``: the file descriptor must be a network namespace."""
+SIOCSIFFLAGS = 0x8914
+"""``netdevice(7)``: sets a device's flags."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -82,24 +86,46 @@ class Namespace:
             counters[device.strip()] = int(numbers.split()[0])
         return counters
 
-    @contextlib.contextmanager
-    def _entered(self) -> Iterator[None]:
-        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    def _entered(self) -> contextlib.AbstractContextManager[None]:
+        return _entered(self.path)
+
+
+def unplug_all(namespace: Path) -> None:
+    """Takes all devices of a network namespace down, loopback aside; nothing to do if it is gone.
+
+    Args:
+        namespace: Its file, such as ``/proc/1234/ns/net``.
+    """
+    with (
+        contextlib.suppress(SubstrateError, OSError),
+        _entered(namespace),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket,
+    ):
+        for _, name in socket.if_nameindex():
+            if name != "lo":
+                # struct ifreq: the name and no flags, so not IFF_UP.
+                fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", name.encode(), 0))
+
+
+@contextlib.contextmanager
+def _entered(path: Path) -> Iterator[None]:
+    """Has the calling thread inside of a namespace for a moment; nothing in between may give up control."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
         try:
-            try:
-                inside = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                raise SubstrateError(f"network namespace {self.name} is gone") from None
-            try:
-                _setns(inside)
-            finally:
-                os.close(inside)
-            try:
-                yield
-            finally:
-                _setns(home)
+            inside = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, ProcessLookupError):
+            raise SubstrateError(f"network namespace {path} is gone") from None
+        try:
+            _setns(inside)
         finally:
-            os.close(home)
+            os.close(inside)
+        try:
+            yield
+        finally:
+            _setns(home)
+    finally:
+        os.close(home)
 
 
 def _setns(descriptor: int) -> None:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import IO
 
 CONTROL_SOCKET = "control.sock"
+DESCRIPTION = "lab.json"
+"""Written by the daemon: while it is there, the front door answers."""
 LOCK = "lab.lock"
 PID = "supervisor.pid"
 
@@ -94,7 +96,7 @@ def clear(record: Record) -> None:
     """Clears what the lab of `record` left. Only for who holds its lock, or after its folder is gone."""
     remove_cgroup(record.cgroup)
     folder = Path(record.folder)
-    for name in (CONTROL_SOCKET, PID):
+    for name in (CONTROL_SOCKET, DESCRIPTION, PID):
         (folder / name).unlink(missing_ok=True)
     if record.ephemeral:
         shutil.rmtree(folder, ignore_errors=True)

@@ -30,7 +30,9 @@ INIT = Path(__file__).with_name("init.py")
 GRACE = 30.0
 """Seconds for an orderly end before the kernel ends everything."""
 LOCK_PATIENCE = 5.0
-"""Seconds that a start waits for a lab in the same folder that is just ending."""
+"""Seconds that a start waits for a lab in the same folder whose supervisor may be just ending."""
+DEATH_PATIENCE = 60.0
+"""Seconds that a start waits for the processes of a lab whose supervisor was killed: the kernel is at it."""
 
 
 class SupervisorError(RuntimeError):
@@ -88,12 +90,20 @@ def run_in_lab(command: Sequence[str], folder: Path, *, ephemeral: bool = False)
 
 
 def _take_lock(folder: Path) -> IO[str]:
-    deadline = time.monotonic() + LOCK_PATIENCE
+    began = time.monotonic()
     while (held := remains.lock(folder)) is None:
-        if time.monotonic() > deadline:
+        if time.monotonic() - began > (LOCK_PATIENCE if _is_alive(folder / remains.PID) else DEATH_PATIENCE):
             raise SupervisorError(f"a lab runs in {folder} already: use it, end it, or choose another folder")
         time.sleep(0.05)
     return held
+
+
+def _is_alive(pid_file: Path) -> bool:
+    try:
+        os.kill(int(pid_file.read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 class _Tree:

@@ -25,26 +25,18 @@ def run_inside(check: Check, folder: Path, *, timeout: float = 120) -> None:
         *(sys.executable, "-m", "multinic.lab.supervisor", "--ephemeral", "--folder", str(folder / "lab"), "--"),
         *(sys.executable, __file__, str(sys.modules[check.__module__].__file__), check.__name__, str(folder / "lab")),
     ]
-    # The pipe is the lab's life: it ends with this test, however that ends.
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY
-    )
-    try:
-        assert process.stdout is not None
+    with (folder / "output").open("w+b") as output:
+        # The pipe is the lab's life: it ends with this test, however that ends.
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output, cwd=REPOSITORY)
         try:
-            # communicate() would close the pipe at once.
             code = process.wait(timeout)
         finally:
             assert process.stdin is not None
             process.stdin.close()
             process.wait(60)
-        output = process.stdout.read()
-    finally:
-        process.stdout.close()
-        process.kill()
-        process.wait()
-    if code != 0:
-        pytest.fail(f"{check.__name__}:\n{output}", pytrace=False)
+        if code != 0:
+            output.seek(0)
+            pytest.fail(f"{check.__name__}:\n{output.read().decode(errors='replace')[-20000:]}", pytrace=False)
 
 
 def main() -> None:

@@ -115,28 +115,26 @@ class Vpc:
                 f"neighbor replace {port.address} lladdr {mac_of(port.address)} dev {port.device} nud permanent",
                 f"route replace default via {port.address} dev {port.device} onlink table {port.table}",
                 f"route replace default dev {SINK} table {port.table} metric 9999",
-                *(
-                    []
-                    if port.index in self.ports
-                    else [f"rule add priority {MARKED} fwmark {port.index} table {port.table}"]
-                ),
+                f"rule add priority {MARKED} fwmark {port.index} table {port.table}",
             )
             self.ports[port.index] = port
             await self._load()
 
     async def unplug(self, port: Port) -> None:
-        """Removes a NIC's veth and all that leads to it."""
+        """Removes a NIC's veth and all that leads to it, also if it was plugged in by half only."""
         async with self._lock:
-            if self.ports.pop(port.index, None) is None:
+            if not self._exists:
                 return
+            complete = self.ports.pop(port.index, None) is not None
             # First no packet is sent there any more, then the way goes.
             await self._load()
             if port.device in self.namespace.received_bytes():
                 await self.namespace.ip(f"link delete {port.device}")
-            await self.namespace.ip(
-                f"rule delete priority {MARKED} fwmark {port.index} table {port.table}",
-                f"route flush table {port.table}",
-            )
+            if complete:
+                await self.namespace.ip(
+                    f"rule delete priority {MARKED} fwmark {port.index} table {port.table}",
+                    f"route flush table {port.table}",
+                )
 
     async def remove(self) -> None:
         """Removes the namespace with all in it."""

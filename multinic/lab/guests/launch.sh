@@ -25,4 +25,4 @@ for nic in $NICS; do
 done
 exec systemd-nspawn --quiet --directory=/run/systemd/root --machine="$MACHINE" --hostname="$MACHINE" \
   --boot --register=no --keep-unit --private-network "${arguments[@]}" --bind-ro="$NIC0:/run/lab/nic0" \
-  --resolv-conf=off --timezone=off --link-journal=no --console=pipe
+  --resolv-conf=off --timezone=off --link-journal=no --console=read-only

@@ -37,7 +37,15 @@ class _Entry:
 class LinuxSubstrate:
     """Carries out what the cloud decides, on this Linux machine. See `multinic.lab.substrate.Substrate`."""
 
-    def __init__(self, folder: Path, image: Image, *, guest_token: str = GUEST_TOKEN, nic_prefix: str = "ens", panic_pause: float = PANIC_PAUSE) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        image: Image,
+        *,
+        guest_token: str = GUEST_TOKEN,
+        nic_prefix: str = "ens",
+        panic_pause: float = PANIC_PAUSE,
+    ) -> None:
         """Describes it; `create` also opens the control socket.
 
         Args:
@@ -130,15 +138,15 @@ class LinuxSubstrate:
 
     async def reset(self, machine: str) -> None:
         """See `Substrate.reset`."""
-        self._guest(machine).reset()
+        await self._guest(machine).reset()
 
     async def panic(self, machine: str) -> None:
         """See `Substrate.panic`."""
-        self._guest(machine).panic()
+        await self._guest(machine).panic()
 
     async def cut_power(self, machine: str) -> None:
         """See `Substrate.cut_power`."""
-        self._guest(machine).cut_power()
+        await self._guest(machine).cut_power()
 
     async def freeze(self, machine: str, frozen: bool) -> None:
         """See `Substrate.freeze`."""
@@ -208,11 +216,11 @@ class LinuxSubstrate:
         there = guest.staging.received_bytes()
         plugged = {port.nic: (vpc, port) for vpc, port in entry.ports}
         for number, (nic, name) in enumerate(zip(machine.interfaces, names, strict=True)):
-            if number in plugged and name in there:
-                continue
             if number in plugged:
-                # nspawn itself died and could not hand the NIC back.
                 vpc, port = plugged[number]
+                if name in there and port.index in vpc.ports:
+                    continue
+                # nspawn itself died and could not hand the NIC back, or a start was cancelled half-way.
                 entry.sent_before += vpc.namespace.received_bytes().get(port.device, 0)
                 await vpc.unplug(port)
                 entry.ports.remove((vpc, port))

@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 
 from multinic.lab.guests.image import Image
-from multinic.lab.namespaces import Namespace
+from multinic.lab.namespaces import Namespace, unplug_all
 from multinic.lab.substrate import Machine, MachineEvent, SubstrateError
 
 PANIC_PAUSE = 10.0
@@ -131,18 +131,18 @@ class Guest:
         await self.staging.delete()
         await asyncio.to_thread(shutil.rmtree, self._folder, True)
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         """Dies and boots again."""
-        self._end(_Reason.RESET)
+        await self._die(_Reason.RESET)
 
-    def panic(self) -> None:
+    async def panic(self) -> None:
         """Dies silently and boots again after the kernel's pause."""
-        self._end(_Reason.PANIC)
+        await self._die(_Reason.PANIC)
         self._tell(MachineEvent.PANICKED)
 
-    def cut_power(self) -> None:
+    async def cut_power(self) -> None:
         """Dies and stays off."""
-        self._end(_Reason.CUT)
+        await self._die(_Reason.CUT)
 
     def freeze(self, frozen: bool) -> None:
         """Freezes or thaws the guest's programs; forwarding is the kernel's and goes on."""
@@ -165,6 +165,15 @@ class Guest:
                 return log.read().decode(errors="replace").replace("\r\n", "\n")
         except FileNotFoundError:
             return ""
+
+    async def _die(self, reason: _Reason) -> None:
+        """Ends the guest the hard way, silent from the first moment.
+
+        Without that its kernel would forward until the last of its processes is gone.
+        """
+        if self.leader is not None:
+            await asyncio.to_thread(unplug_all, Path(f"/proc/{self.leader}/ns/net"))
+        self._end(reason)
 
     def _end(self, reason: _Reason, number: int = signal.SIGKILL) -> None:
         if not self.alive:

@@ -1,9 +1,7 @@
-"""Checks of the fabric run inside a lab's namespaces."""
+"""The helpers beside these tests are imported by name, here and in the processes that the tests start."""
 
 import sys
 from pathlib import Path
 
-# The rig and the runner are imported by name, here and inside.
-for folder in (Path(__file__).parent, Path(__file__).parents[1]):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+if str(Path(__file__).parents[3]) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parents[3]))

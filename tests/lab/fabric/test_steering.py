@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
-from inside import run_inside
-from rig import Echo, Rig, backends, connects, ping, route
+from tests.lab.fabric.rig import Echo, Rig, backends, connects, ping, route
+from tests.lab.inside import run_inside
 
 FLOWS = 300
 ROUTERS = {"r1", "r2", "r3"}

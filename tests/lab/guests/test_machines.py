@@ -1,0 +1,348 @@
+"""Real guests: boot, disk, events, programs in them, and what is left when everything is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multinic.lab import remains
+from multinic.lab.guests.exec import PIPE, GuestError, GuestProcess, run_in_guest
+from multinic.lab.guests.linux import LinuxSubstrate
+from multinic.lab.substrate import (
+    FirewallRule,
+    Machine,
+    MachineEvent,
+    NetworkInterface,
+    NetworkPlan,
+    Probe,
+    ProbeResult,
+    SubstrateError,
+)
+from tests.lab.inside import REPOSITORY, run_inside
+
+NETWORK = "projects/lab/global/networks/n"
+PATIENCE = 60.0
+STARTUP = """#!/bin/bash
+echo started by $(id -un) >> /var/log/boots
+systemd-run --quiet --unit web python3 -m http.server 9001
+"""
+SHUTDOWN = "echo stopped >> /var/log/boots\n"
+
+
+def machine(name: str, host: int, *, boot_delay: float = 0.0, identity: int = 0) -> Machine:
+    nic = NetworkInterface(NETWORK, "s", IPv4Address(f"10.0.0.{host}"), IPv4Address("10.0.0.1"), 1460)
+    return Machine(key(name), identity or host, name, (nic,), boot_delay=boot_delay)
+
+
+def key(name: str) -> str:
+    return f"projects/lab/zones/z/instances/{name}"
+
+
+class Lab:
+    """A substrate with one open network, whose events can be waited for."""
+
+    def __init__(self, substrate: LinuxSubstrate, folder: Path) -> None:
+        self.substrate = substrate
+        self.folder = folder
+        self.events: list[tuple[str, MachineEvent]] = []
+        self._news = asyncio.Event()
+        substrate.listen(self._note)
+
+    def _note(self, machine_key: str, identity: int, event: MachineEvent) -> None:
+        self.events.append((machine_key.rpartition("/")[2], event))
+        self._news.set()
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not done():
+                self._news.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), 0.1)
+
+    async def run(self, name: str, *argv: str) -> str:
+        return await asyncio.to_thread(run_in_guest, self.folder, name, argv, timeout=PATIENCE)
+
+    async def ready(self, name: str) -> None:
+        """The startup script is through."""
+        await self.run(name, "sh", "-c", "until systemctl is-active -q lab-startup-script; do sleep 0.05; done")
+
+    async def serves(self, name: str, host: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not (await self.probe(name, host)).healthy:  # noqa: ASYNC110 - a probe is what there is to wait by
+                await asyncio.sleep(0.1)
+
+    async def probe(self, name: str, host: int, timeout: float = 1.0) -> ProbeResult:
+        return await self.substrate.probe(Probe(NETWORK, key(name), IPv4Address(f"10.0.0.{host}"), 9001, "/", timeout))
+
+
+@contextlib.asynccontextmanager
+async def lab(folder: Path) -> AsyncIterator[Lab]:
+    substrate = await LinuxSubstrate.create(folder, panic_pause=1.0)
+    substrate.serve_metadata(
+        lambda _: {"instance": {"attributes": {"startup-script": STARTUP, "shutdown-script": SHUTDOWN}}}
+    )
+    rule = FirewallRule("open", 1000, True, True, (IPv4Network("0.0.0.0/0"),), (("all", ()),))
+    await substrate.apply(NetworkPlan(NETWORK, 1460, {"s": IPv4Network("10.0.0.0/24")}, firewall=(rule,)))
+    try:
+        yield Lab(substrate, folder)
+    finally:
+        await substrate.close()
+
+
+async def life(folder: Path) -> None:
+    async with lab(folder) as here:
+        substrate = here.substrate
+        await asyncio.gather(*(substrate.start(machine(f"g{n}", 10 + n)) for n in (1, 2, 3)))
+        await asyncio.gather(*(here.ready(f"g{n}") for n in (1, 2, 3)))
+        assert set(here.events) == {(f"g{n}", MachineEvent.BOOTED) for n in (1, 2, 3)} and len(here.events) == 3
+        for n in (1, 2, 3):
+            assert (await here.run(f"g{n}", "systemctl", "is-system-running")).strip() == "running"
+            assert (await here.run(f"g{n}", "hostname")).strip() == f"g{n}"
+            assert (await here.run(f"g{n}", "cat", "/var/log/boots")) == "started by root\n"
+        assert "10.0.0.12/32" in await here.run("g2", "ip", "-br", "address", "show", "ens4")
+        assert "startup-script exit status 0" in substrate.serial_output(key("g1"))
+        assert substrate.egress_bytes(key("g1")) > 0 and substrate.cpu_seconds(key("g1")) > 0
+        await here.serves("g1", 11)
+
+        # A reboot from inside keeps the disk, and the shutdown script has run.
+        await here.run("g1", "systemctl", "--no-block", "reboot")
+        await here.until(lambda: here.events.count(("g1", MachineEvent.BOOTED)) == 2)
+        await here.ready("g1")
+        assert await here.run("g1", "cat", "/var/log/boots") == "started by root\nstopped\nstarted by root\n"
+
+        # A panic: told at once, silent, and then the same disk boots again; nothing was shut down.
+        await here.serves("g2", 12)
+        await substrate.panic(key("g2"))
+        assert here.events[-1] == ("g2", MachineEvent.PANICKED)
+        answer = await here.probe("g2", 12, timeout=0.5)
+        assert answer.detail == "timeout", answer
+        await here.until(lambda: here.events.count(("g2", MachineEvent.BOOTED)) == 2)
+        await here.ready("g2")
+        assert await here.run("g2", "cat", "/var/log/boots") == "started by root\nstarted by root\n"
+        assert ("g2", MachineEvent.STOPPED) not in here.events
+
+        # Frozen: its programs do not answer, its kernel does; and back.
+        await here.serves("g3", 13)
+        await substrate.freeze(key("g3"), True)
+        assert (await here.probe("g3", 13, timeout=0.5)).detail == "timeout"
+        await substrate.freeze(key("g3"), False)
+        await here.serves("g3", 13)
+
+        # Power cut; power off from inside; reset.
+        await substrate.cut_power(key("g2"))
+        await here.until(lambda: ("g2", MachineEvent.STOPPED) in here.events)
+        await here.run("g3", "systemctl", "--no-block", "poweroff")
+        await here.until(lambda: ("g3", MachineEvent.STOPPED) in here.events)
+        await substrate.reset(key("g1"))
+        await here.until(lambda: here.events.count(("g1", MachineEvent.BOOTED)) == 3)
+        # Stopped machines start again with their disks; a stop on request is nobody's event.
+        await substrate.start(machine("g3", 13))
+        await here.ready("g3")
+        assert (await here.run("g3", "cat", "/var/log/boots")).startswith("started by root\nstopped\nstarted")
+        stopped = here.events.count(("g3", MachineEvent.STOPPED))
+        await substrate.stop(key("g3"), timeout=PATIENCE)
+        assert here.events.count(("g3", MachineEvent.STOPPED)) == stopped
+        with pytest.raises(GuestError, match="does not run"):
+            await here.run("g3", "true")
+
+        # Re-created: same name, other id, new disk.
+        await substrate.delete(key("g2"))
+        assert not (folder / "machines" / "12").exists()
+        await substrate.start(machine("g2", 12, identity=99))
+        await here.ready("g2")
+        assert await here.run("g2", "cat", "/var/log/boots") == "started by root\n"
+
+
+async def changes_of_mind(folder: Path) -> None:
+    """Deleted, stopped or cancelled while it boots or waits to boot."""
+    async with lab(folder) as here:
+        substrate = here.substrate
+        slow = asyncio.create_task(substrate.start(machine("g1", 11, boot_delay=300)))
+        await asyncio.sleep(0.2)
+        await substrate.delete(key("g1"))
+        with pytest.raises(SubstrateError, match="switched off"):
+            await slow
+        for pause in (0.0, 0.05, 0.1, 0.2, 0.3):
+            booting = asyncio.create_task(substrate.start(machine("g1", 11)))
+            await asyncio.sleep(pause)
+            booting.cancel()
+            await substrate.delete(key("g1"))
+            await asyncio.gather(booting, return_exceptions=True)
+        await substrate.start(machine("g1", 11))
+        await here.ready("g1")
+        await substrate.panic(key("g1"))
+        await substrate.delete(key("g1"))
+        await substrate.delete(key("g1"))
+        assert here.events.count(("g1", MachineEvent.STOPPED)) == 0
+        assert list(Path("/run/netns").glob("vm-*")) == []
+        with pytest.raises(SubstrateError, match="does not run"):
+            await substrate.panic(key("g1"))
+
+
+async def programs(folder: Path) -> None:
+    async with lab(folder) as here:
+        await here.substrate.start(machine("g1", 11))
+        await here.ready("g1")
+
+        def work() -> None:
+            with GuestProcess(folder, "g1", ["cat"], stdin=PIPE, stdout=PIPE) as process:
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(b"x" * 50_000)
+                process.stdin.close()
+                assert process.stdout.read() == b"x" * 50_000
+                assert process.wait(PATIENCE) == 0
+            with GuestProcess(folder, key("g1"), ["sh", "-c", "exit 7"]) as process:
+                assert process.wait(PATIENCE) == 7
+            with pytest.raises(GuestError, match=r"no machine is called g9; there are: .*g1"):
+                run_in_guest(folder, "g9", ["true"])
+            with pytest.raises(GuestError, match="exit code 3: oops"):
+                run_in_guest(folder, "g1", ["sh", "-c", "echo oops >&2; exit 3"])
+            # The guest's rights, not the host's: what it changes outside of its namespaces is refused.
+            with pytest.raises(GuestError, match="exit code"):
+                run_in_guest(folder, "g1", ["date", "-s", "2001-01-01"])
+            # Killed with its children when its caller goes.
+            process = GuestProcess(folder, "g1", ["sh", "-c", "setsid sleep 4711 & setsid sleep 4711"])
+            while "4711" not in run_in_guest(folder, "g1", ["ps", "axo", "args"]):
+                time.sleep(0.05)
+            process.kill()
+            while "sleep 4711" in run_in_guest(folder, "g1", ["ps", "axo", "args"]):
+                time.sleep(0.05)
+
+        await asyncio.wait_for(asyncio.to_thread(work), PATIENCE)
+        assert (folder / remains.CONTROL_SOCKET).stat().st_mode & 0o777 == 0o600
+
+
+async def one_guest(folder: Path) -> None:
+    """For the tests that kill: a guest that runs until the end."""
+    async with lab(folder) as here:
+        await here.substrate.start(machine("g1", 11))
+        await here.ready("g1")
+        (folder / "ready").touch()
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+        await stop.wait()
+
+
+@pytest.mark.guests
+@pytest.mark.parametrize("check", [life, changes_of_mind, programs], ids=lambda check: check.__name__)
+def test_guests(check: Any, tmp_path: Path) -> None:
+    run_inside(check, tmp_path, timeout=240)
+
+
+def tree_of(pid: int) -> set[int]:
+    """A process and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            children.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    found, waiting = set(), [pid]
+    while waiting:
+        found.add(waiting[-1])
+        waiting += children.get(waiting.pop(), [])
+    return found
+
+
+def seen_on_the_host(folder: Path) -> list[str]:
+    """What the host sees of the lab in `folder`: mounts, and network namespaces with names as the lab gives them."""
+    mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(folder) in line]
+    named = Path("/run/netns")
+    names = [path.name for path in named.iterdir()] if named.is_dir() else []
+    return mounts + [name for name in names if name.startswith(("vm-", "vpc-lab-"))]
+
+
+def cgroup_exists(name: str) -> bool:
+    script = 'mount -t cgroup2 none /mnt && [ -d "/mnt/$1" ]'
+    return subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", name], check=False).returncode == 0
+
+
+@pytest.mark.guests
+@pytest.mark.parametrize("victim", ["daemon", "supervisor", "both", "process 1", "parent", "interrupt"])
+def test_nothing_is_left(victim: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "lab"
+    daemon = [sys.executable, str(REPOSITORY / "tests/lab/inside.py"), __file__, "one_guest", str(folder)]
+    command = [sys.executable, "-m", "multinic.lab.supervisor", "--ephemeral", "--folder", str(folder), "--", *daemon]
+    with (tmp_path / "log").open("wb") as log:
+        supervisor = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=REPOSITORY)
+    everybody: set[int] = set()
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (folder / "ready").exists():
+            assert supervisor.poll() is None and time.monotonic() < deadline, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        everybody = tree_of(supervisor.pid)
+        handles = {pid: os.pidfd_open(pid) for pid in everybody}
+        name_of = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0") for pid in everybody}
+        first = next(pid for pid, words in name_of.items() if words[2:3] and words[2].endswith("init.py"))
+        inner = next(pid for pid, words in name_of.items() if words[1].endswith("inside.py"))
+        assert any("systemd-nspawn" in words[0] for words in name_of.values())
+        assert seen_on_the_host(tmp_path) == [], "the lab is not seen on the host, even while it runs"
+        cgroup = remains.record_of(folder).cgroup
+        assert cgroup_exists(cgroup)
+        match victim:
+            case "daemon":
+                os.kill(inner, signal.SIGKILL)
+            case "process 1":
+                os.kill(first, signal.SIGKILL)
+            case "supervisor":
+                supervisor.kill()
+            case "both":
+                supervisor.kill()
+                os.kill(inner, signal.SIGKILL)
+            case "parent":
+                assert supervisor.stdin is not None
+                supervisor.stdin.close()
+            case "interrupt":
+                supervisor.send_signal(signal.SIGINT)
+        supervisor.wait(PATIENCE)
+        for handle in handles.values():
+            # A process's descriptor is readable once it has ended.
+            assert select.select([handle], [], [], PATIENCE)[0], name_of
+            os.close(handle)
+        assert seen_on_the_host(tmp_path) == []
+        if victim in ("supervisor", "both"):
+            assert remains.clean(tmp_path) == [f"{folder}: cleared"]
+        assert not folder.exists()
+        assert not cgroup_exists(cgroup)
+        assert remains.clean(tmp_path) == []
+    finally:
+        if supervisor.poll() is None:
+            supervisor.kill()
+            supervisor.wait()
+        assert supervisor.stdin is not None
+        supervisor.stdin.close()
+        remains.clean(tmp_path)
+
+
+@pytest.mark.root
+def test_a_killed_labs_remains_are_not_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    command = [sys.executable, "-m", "multinic.lab.supervisor", "--folder", str(tmp_path / "lab"), "--"]
+    one = subprocess.Popen([*command, "sleep", "600"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "lab" / remains.PID).exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        two = subprocess.run([*command, "true"], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+        assert two.returncode == 1 and "a lab runs in" in two.stderr, two
+        assert remains.clean(tmp_path) == [f"{tmp_path / 'lab'}: a lab runs there, left alone"]
+    finally:
+        one.kill()
+        one.communicate()
+    # Without `clean`: the next start takes over.
+    three = subprocess.run([*command, "true"], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert three.returncode == 0, three
+    assert remains.clean(tmp_path) == []
