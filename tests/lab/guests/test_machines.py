@@ -343,6 +343,9 @@ def test_a_killed_labs_remains_are_not_in_the_way(tmp_path: Path, monkeypatch: p
         one.kill()
         one.communicate()
     # Without `clean`: the next start takes over.
-    three = subprocess.run([*command, "true"], capture_output=True, text=True, cwd=REPOSITORY, check=False)
-    assert three.returncode == 0, three
-    assert remains.clean(tmp_path) == []
+    try:
+        three = subprocess.run([*command, "true"], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+        assert three.returncode == 0, three
+        assert remains.clean(tmp_path) == []
+    finally:
+        remains.clean(tmp_path)
