@@ -1,4 +1,4 @@
-"""Sends and receives single packets inside a network namespace, as a program: `packets.py ping|udp|tcp|serve …`.
+"""Sends and receives single packets inside a network namespace, as a program: `packets.py ping|udp|tcp|stream|serve …`.
 
 Exit code 0 means that the answer came. Only what the tests need of ping and iperf.
 """
@@ -12,7 +12,7 @@ import sys
 import time
 
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IP_MTU = 10, 2, 14
-PORT = 7007
+PORT, ECHO_PORT = 7007, 7008
 
 
 def checksum(data: bytes) -> int:
@@ -73,20 +73,53 @@ def tcp(source: str, destination: str, size: int, seconds: float) -> int:
         return 0 if got == size else 1
 
 
+def stream(source: str, destination: str) -> int:
+    """Sends something every 20 ms until its input ends; prints the longest time without an echo, in seconds."""
+    with socket.create_connection((destination, ECHO_PORT), timeout=10, source_address=(source, 0)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        longest, last = 0.0, time.monotonic()
+        print("connected", flush=True)
+        while not select.select([sys.stdin], [], [], 0.02)[0]:
+            try:
+                connection.setblocking(False)
+                connection.send(b"x")
+            except BlockingIOError:
+                pass
+            except OSError:
+                print("lost")
+                return 1
+            if select.select([connection], [], [], 0)[0] and connection.recv(65536):
+                last = time.monotonic()
+            longest = max(longest, time.monotonic() - last)
+        print(round(longest, 3))
+        return 0
+
+
 def serve() -> None:
     """Echoes datagrams; counts what streams bring."""
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     datagrams.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, 0)
     datagrams.bind(("0.0.0.0", PORT))
     listener = socket.create_server(("0.0.0.0", PORT))
+    echoes = socket.create_server(("0.0.0.0", ECHO_PORT))
+    echoing: set[socket.socket] = set()
     counts: dict[socket.socket, int] = {}
     while True:
-        for ready in select.select([datagrams, listener, *counts], [], [])[0]:
+        for ready in select.select([datagrams, listener, echoes, *echoing, *counts], [], [])[0]:
             if ready is datagrams:
                 data, sender = datagrams.recvfrom(65536)
                 datagrams.sendto(data, sender)
             elif ready is listener:
                 counts[listener.accept()[0]] = 0
+            elif ready is echoes:
+                echoing.add(echoes.accept()[0])
+            elif ready in echoing:
+                data = ready.recv(65536)
+                if data:
+                    ready.sendall(data)
+                else:
+                    echoing.discard(ready)
+                    ready.close()
             else:
                 data = ready.recv(1 << 20)
                 counts[ready] += len(data)
@@ -99,6 +132,8 @@ if __name__ == "__main__":
     what, *words = sys.argv[1:]
     if what == "serve":
         serve()
+    elif what == "stream":
+        sys.exit(stream(words[0], words[1]))
     elif what == "ping":
         sys.exit(0 if ping(words[0], words[1]) else 1)
     else:
