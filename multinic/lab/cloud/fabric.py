@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from ..substrate import NetworkPlan, SubstrateError
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 2.0
 GATHER_SECONDS = 0.005
-"""How long changes are gathered before they are applied together."""
+"""How long changes are gathered before they are applied together; or twice as long as the last pass took."""
+LONGEST_GATHER_SECONDS = 0.1
 
 
 class Fabric:
@@ -87,13 +89,16 @@ class Fabric:
         return state is not None and state.healthy
 
     async def _run(self) -> None:
+        took = 0.0
         while True:
             await self._dirty.wait()
-            await asyncio.sleep(GATHER_SECONDS)
+            await asyncio.sleep(max(GATHER_SECONDS, 2 * took))
             self._dirty.clear()
+            began = time.monotonic()
             wanted = self._wanted
             self._cloud.health.refresh()
             complete = await self._apply()
+            took = min(time.monotonic() - began, LONGEST_GATHER_SECONDS)
             if complete:
                 async with self._settled:
                     self._done = wanted

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,8 @@ class Store:
         self._folder = folder
         self._objects: dict[str, Object] = {}
         self._parents: dict[str, dict[str, Object]] = {}
+        self._scopes: dict[str, list[str]] = {}
+        self._made: set[Path] = set()
         self._refers_to: dict[str, tuple[str, ...]] = {}
         self._used_by: dict[str, set[str]] = {}
         self._watchers: list[Callable[[str], None]] = []
@@ -78,10 +78,8 @@ class Store:
 
     def everywhere(self, collection: str) -> Iterator[tuple[str, Object]]:
         """The objects of a collection in all scopes."""
-        ending = "/" + collection
-        for parent in sorted(self._parents):
-            if parent.endswith(ending):
-                yield from self.children(parent)
+        for parent in self._scopes.get(collection, ()):
+            yield from self.children(parent)
 
     def users(self, key: str) -> list[str]:
         """Keys of the objects that refer to `key`."""
@@ -121,7 +119,12 @@ class Store:
     def _remember(self, key: str, value: Object, references: Iterable[str]) -> None:
         self._objects[key] = value
         parent, _, name = key.rpartition("/")
-        self._parents.setdefault(parent, {})[name] = value
+        if parent not in self._parents:
+            self._parents[parent] = {}
+            scopes = self._scopes.setdefault(parent.rpartition("/")[2], [])
+            scopes.append(parent)
+            scopes.sort()
+        self._parents[parent][name] = value
         self._forget_references(key)
         self._refers_to[key] = tuple(references)
         for target in self._refers_to[key]:
@@ -142,16 +145,18 @@ class Store:
 
     def _write(self, key: str, value: Object) -> None:
         path = self._path(key)
-        temporary = None
+        # One process writes, so the temporary file needs no name of its own kind.
+        temporary = path.with_suffix(".new")
+        text = json.dumps(value, separators=(",", ":"))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")
-            with os.fdopen(descriptor, "w") as file:
-                json.dump(value, file, separators=(",", ":"))
-            Path(temporary).replace(path)
+            if path.parent not in self._made:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._made.add(path.parent)
+            with temporary.open("w") as file:
+                file.write(text)
+            temporary.replace(path)
         except OSError as error:
-            if temporary is not None:
-                Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise ApiError(
                 503,
                 "backendError",
