@@ -64,10 +64,14 @@ def run(
         gaps = {stream.title: stream.longest_gap(killed - WARM_UP_SECONDS, ended) for stream in streams}
         samples = {stream.title: _relative(stream.samples, killed) for stream in streams}
         lost = sum(stream.lost for stream in streams)
-    finally:
         for stream in streams:
             stream.close()
         connections.close()
+    except BaseException:
+        for stream in streams:
+            stream.kill()
+        connections.kill()
+        raise
     attempts = [attempt for attempt in connections.attempts if attempt["began"] >= killed - WARM_UP_SECONDS]
     events = [event for event in lab.events(seen) if event["subject"] == victim.key and event["time"] <= whole]
     healed, healed_by = _healed(events)

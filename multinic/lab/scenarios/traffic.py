@@ -140,9 +140,14 @@ class Stream:
         return max(end - start for start, end in zip(starts, ends, strict=True))
 
     def close(self) -> None:
-        """Ends both programs."""
+        """Ends both programs in order."""
         self._send.finish()
         self._receive.finish()
+
+    def kill(self) -> None:
+        """Ends both programs at once."""
+        self._send.kill()
+        self._receive.kill()
 
 
 class NewConnections:
@@ -163,4 +168,9 @@ class NewConnections:
     def close(self) -> None:
         """Ends both programs; attempts under way are waited for."""
         self._connect.finish(timeout=self.TIMEOUT + 10)
+        self._answer.kill()
+
+    def kill(self) -> None:
+        """Ends both programs at once."""
+        self._connect.kill()
         self._answer.kill()

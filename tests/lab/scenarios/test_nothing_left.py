@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from multinic.lab.remains import record_of
+
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120.0
 """Deadline for everything to be gone; an orderly end takes a few seconds."""
@@ -50,7 +52,10 @@ class Demo:
         mark = str(self.state)
         left = [f"process {pid}: {line}" for pid, line in _commands() if mark in line]
         left += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
-        left += [f"file {path}" for path in self.state.rglob("*") if path.is_file() and "report" not in path.parts]
+        left += [f"file {path}" for path in _files(self.state)]
+        cgroup = record_of(self.state / "multinic" / "lab" / f"demo-{self.port}").cgroup
+        left += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"*/{cgroup}")]
+        left += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(cgroup)]
         left += [f"namespace {line}" for line in _named_namespaces()]
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -67,16 +72,13 @@ def _commands() -> Iterator[tuple[str, str]]:
                 continue
 
 
+def _files(folder: Path) -> list[str]:
+    return [str(Path(top) / name) for top, _, names in os.walk(folder) for name in names if "report" not in top]
+
+
 def _named_namespaces() -> set[str]:
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
     return set(listed.stdout.split("\n")) - {""} - BEFORE
-
-
-def _control_groups() -> set[str]:
-    found = subprocess.run(
-        ["find", "/sys/fs/cgroup", "-type", "d", "-name", "*multinic*"], capture_output=True, text=True, check=False
-    )
-    return set(found.stdout.split())
 
 
 BEFORE = (
@@ -89,10 +91,11 @@ BEFORE = (
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Demo]:
     started = Demo(tmp_path)
-    yield started
-    if started.process.poll() is None:
-        started.process.send_signal(signal.SIGINT)
-        started.process.wait(PATIENCE)
+    with started.process:
+        yield started
+        if started.process.poll() is None:
+            started.process.send_signal(signal.SIGINT)
+            started.process.wait(PATIENCE)
 
 
 @pytest.mark.guests
@@ -103,7 +106,6 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     "moment", ["The program is run by", "creating InstanceGroupManager", "streams ", "kernel panic"]
 )
 def test_an_ended_demo_leaves_nothing(demo: Demo, moment: str, how: signal.Signals) -> None:
-    groups = _control_groups()
     demo.wait_for(moment)
     demo.process.send_signal(how)
     code = demo.process.wait(PATIENCE)
@@ -112,4 +114,3 @@ def test_an_ended_demo_leaves_nothing(demo: Demo, moment: str, how: signal.Signa
     while (left := demo.remains()) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not left
-    assert not _control_groups() - groups
