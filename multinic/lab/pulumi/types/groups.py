@@ -23,7 +23,7 @@ from multinic.lab.pulumi.types.common import (
 )
 
 _FIRST_POLL_S = 0.2
-_SLOWEST_POLL_S = 2.0
+_SLOWEST_POLL_S = 1.0
 _SHOWN_ERRORS = 3
 
 
@@ -187,25 +187,34 @@ def _errors(path: str, scope: Scope) -> str:
         items = scope.rest.get(f"{path}/listErrors").get("items", [])
     except ApiError as error:
         return f" (its errors could not be read: {error})"
-    found = [
-        f"{links.name_of((item.get('instanceActionDetails') or {}).get('instance', '') or item.get('instance', ''))}: "
-        f"{(item.get('error') or {}).get('message') or (item.get('error') or {}).get('code', '')}".removeprefix(": ")
-        for item in items
-    ]
-    return "; last errors: " + "; ".join(found[-_SHOWN_ERRORS:]) if found else "; the group reports no error of its own"
+    if not items:
+        return "; the group reports no error of its own"
+    return "; last errors: " + "; ".join(_told(item) for item in items[-_SHOWN_ERRORS:])
+
+
+def _told(item: Document) -> str:
+    """Return one of a group's errors as text: which instance, and what went wrong with it."""
+    error = item.get("error") or {}
+    instance = links.name_of((item.get("instanceActionDetails") or {}).get("instance", ""))
+    text = str(error.get("message") or error.get("code") or "no message")
+    return f"{instance}: {text}" if instance else text
+
+
+_PATCHED = (
+    "versions",
+    "updatePolicy",
+    "autoHealingPolicies",
+    "instanceLifecyclePolicy",
+    "allInstancesConfig",
+    "listManagedInstancesResults",
+    "description",
+)
 
 
 def _update(change: Change) -> None:
     kind = REGION_INSTANCE_GROUP_MANAGER if "/regions/" in change.path else INSTANCE_GROUP_MANAGER
     body = _shape(kind.fields.encode(change.new, change.scope), change.new, change.scope)
-    inputs_of = {
-        "versions": ("versions",),
-        "updatePolicy": ("updatePolicy",),
-        "autoHealingPolicies": ("autoHealingPolicies",),
-        "instanceLifecyclePolicy": ("instanceLifecyclePolicy",),
-        "allInstancesConfig": ("allInstancesConfig",),
-    }
-    patch = {key: body.get(key) for key, names in inputs_of.items() if change.touches(*names)}
+    patch = {key: body.get(key) for key in _PATCHED if change.touches(key)}
     if "autoHealingPolicies" in patch:
         patch["autoHealingPolicies"] = patch["autoHealingPolicies"] or []
     if patch:
