@@ -75,7 +75,7 @@ def ruleset(plan: NetworkPlan, ports: Sequence[Port]) -> Ruleset:
             'iifname "lo" accept',
             "ct state established,related accept",
             f"ip daddr {METADATA} tcp dport 80 accept",
-            f"ip daddr {METADATA} meta l4proto {{ tcp, udp }} th dport 53 accept",
+            f"ip daddr {METADATA} udp dport 53 accept",
         ],
         "output": [
             "type filter hook output priority filter; policy accept;",

@@ -153,6 +153,12 @@ class Vpc:
         listener.listen(128)
         return listener
 
+    def datagrams(self, port: int) -> socket.socket:
+        """A UDP socket on the metadata server's address."""
+        made = self.namespace.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        made.bind((str(METADATA), port))
+        return made
+
     async def _load(self) -> None:
         rules = ruleset(self.plan, [self.ports[index] for index in sorted(self.ports)])
         if rules != self._loaded:

@@ -34,7 +34,6 @@ FILES = {
     "lab-nic0": ("usr/lib/multinic-lab/lab-nic0", 0o755),
     "lab-nic0.service": ("etc/systemd/system/lab-nic0.service", 0o644),
     "lab-startup-script.service": ("etc/systemd/system/lab-startup-script.service", 0o644),
-    "resolv.conf": ("etc/resolv.conf", 0o644),
 }
 """File in `image/` → target in the guest and its mode."""
 

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from multinic.lab.guests.control import ControlSocket
 from multinic.lab.guests.image import Image
 from multinic.lab.guests.machine import PANIC_PAUSE, Guest
 from multinic.lab.guests.metadata_server import MetadataServer
+from multinic.lab.guests.names import NameServer, names_of
 from multinic.lab.substrate import Machine, MachineEvent, NetworkPlan, Probe, ProbeResult, SubstrateError
 
 GUEST_TOKEN = "lab-guest"  # noqa: S105 - what service accounts of the lab's VMs get; it opens nothing outside
@@ -64,6 +66,7 @@ class LinuxSubstrate:
         self._vpcs: dict[str, Vpc] = {}
         self._machines: dict[str, _Entry] = {}
         self._metadata = MetadataServer(guest_token)
+        self._names = NameServer(self._address_of)
         self._control = ControlSocket(folder, self._leader_of)
         self._on_event: Callable[[str, int, MachineEvent], None] = lambda *_: None
 
@@ -107,6 +110,7 @@ class LinuxSubstrate:
         vpc = self._vpcs.pop(network, None)
         if vpc is not None:
             await self._metadata.leave(network)
+            self._names.leave(network)
             await vpc.remove()
 
     async def start(self, machine: Machine) -> None:
@@ -240,7 +244,16 @@ class LinuxSubstrate:
             vpc = self._vpcs[network] = Vpc(network)
         await vpc.ensure()
         await self._metadata.listen(network, vpc)
+        await self._names.listen(network, vpc)
         return vpc
+
+    def _address_of(self, network: str, name: str) -> IPv4Address | None:
+        """Address of the VM of this full name, if its nic0 is in the network."""
+        for key, entry in self._machines.items():
+            nic0 = entry.guest.machine.interfaces[0]
+            if nic0.network == network and name in names_of(key):
+                return nic0.address
+        return None
 
     def _guest(self, machine: str) -> Guest:
         try:

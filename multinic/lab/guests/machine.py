@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from pathlib import Path
 
+from multinic.lab.guests import names
 from multinic.lab.guests.image import Image
 from multinic.lab.namespaces import Namespace, unplug_all
 from multinic.lab.substrate import Machine, MachineEvent, SubstrateError
@@ -89,6 +90,7 @@ class Guest:
         self._reason: _Reason | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._wake = asyncio.Event()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     @property
     def cgroup(self) -> Path:
@@ -128,6 +130,7 @@ class Guest:
     async def delete(self) -> None:
         """Powers off and removes disk and NICs."""
         await self.off()
+        self._listener.close()
         await self.staging.delete()
         await asyncio.to_thread(shutil.rmtree, self._folder, True)
 
@@ -237,13 +240,12 @@ class Guest:
         notify.parent.mkdir(exist_ok=True)
         notify.unlink(missing_ok=True)
         self._prepare_disk()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as listener:
-            listener.bind(str(notify))
-            try:
-                await self._launch(notify)
-                return await self._leader(listener)
-            finally:
-                notify.unlink(missing_ok=True)
+        # Open until the next boot: nspawn has a few more messages, and complains on the console if nobody takes them.
+        self._listener.close()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._listener.bind(str(notify))
+        await self._launch(notify)
+        return await self._leader(self._listener)
 
     def _prepare_disk(self) -> None:
         for name in ("upper", "work"):
@@ -251,6 +253,7 @@ class Guest:
         nic0 = self.machine.interfaces[0]
         (self._folder / "nic0").write_text(
             f"NAME={self._nic_names[0]}\nADDRESS={nic0.address}\nGATEWAY={nic0.gateway}\nMTU={nic0.mtu}\n"
+            f'SEARCH="{" ".join(names.search_domains(self.machine.key))}"\n'
         )
         log = self._folder / "serial.log"
         if log.exists() and log.stat().st_size > SERIAL_LIMIT:

@@ -113,6 +113,10 @@ async def life(folder: Path) -> None:
             assert (await here.run(f"g{n}", "cat", "/var/log/boots")) == "started by root\n"
         assert "10.0.0.12/32" in await here.run("g2", "ip", "-br", "address", "show", "ens4")
         assert "startup-script exit status 0" in substrate.serial_output(key("g1"))
+        assert (await here.run("g1", "getent", "ahostsv4", "g2")).startswith("10.0.0.12 ")
+        assert (await here.run("g1", "getent", "ahostsv4", "g2.z.c.lab.internal")).startswith("10.0.0.12 ")
+        with pytest.raises(GuestError, match="exit code 2"):
+            await here.run("g1", "getent", "ahostsv4", "www.example.com")
         assert substrate.egress_bytes(key("g1")) > 0 and substrate.cpu_seconds(key("g1")) > 0
         await here.serves("g1", 11)
 
