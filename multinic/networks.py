@@ -1,5 +1,7 @@
 """RoutedNetworks: VPC networks with one subnetwork each, to try a router on. Real networks belong to their owners."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import NotRequired, TypedDict
@@ -27,6 +29,8 @@ class RoutedNetworkArgs(TypedDict):
     """Range of its one subnetwork."""
     mtu: NotRequired[int]
     """MTU in bytes, 1300 to 8896. Default 1460, Google Cloud's own."""
+    more_subnets: NotRequired[dict[str, str]]
+    """Other regions → range of the network's subnetwork there. Default none."""
     cidrs: NotRequired[list[str]]
     """Ranges that the router announces as reachable through it. Default: `cidr`."""
 
@@ -48,6 +52,7 @@ class RoutedNetwork:
 
     name: str
     cidr: IPv4Network
+    more_subnets: Mapping[str, IPv4Network]
     mtu: int
     cidrs: tuple[IPv4Network, ...]
 
@@ -74,25 +79,19 @@ def parse(args: object, problems: Problems, path: str = "") -> RoutedNetworksSet
     """Reads the inputs of `RoutedNetworks`."""
     top = Section(args, path, problems)
     made: list[RoutedNetwork] = []
+    taken: dict[str, IPv4Network] = {}
     for section in top.sections("networks"):
-        given = read_cidr(section.text("cidr"), section.at("cidr"), problems) if section.has("cidr") else None
-        if not section.has("cidr"):
-            section.text("cidr")  # notes that it is missing
-        cidr = given or IPv4Network("192.0.2.0/24")
-        if given and not 8 <= given.prefixlen <= 29:
-            problems.add(section.at("cidr"), f"{given}: a subnetwork is between /8 and /29")
+        cidr = _subnet(section, "cidr", taken)
         network = RoutedNetwork(
             name=section.text("name", pattern=NAME, form=NAME_FORM),
             cidr=cidr,
+            more_subnets=_more_subnets(section.section("more_subnets"), taken),
             mtu=section.integer("mtu", DEFAULT_MTU, 1300, 8896, "bytes"),
-            cidrs=section.cidrs("cidrs") if section.has("cidrs") else (section.cidrs("cidrs") or (cidr,)),
+            cidrs=section.cidrs("cidrs", [str(cidr)]),
         )
         section.done()
-        for index, other in enumerate(made):
-            if network.name and network.name == other.name:
-                problems.add(section.at("name"), f"{network.name} is given twice")
-            if given and given.overlaps(other.cidr):
-                problems.add(section.at("cidr"), f"{given} overlaps {other.cidr} of {top.at('networks')}[{index}]")
+        if network.name and network.name in {other.name for other in made}:
+            problems.add(section.at("name"), f"{network.name} is given twice")
         made.append(network)
     settings = RoutedNetworksSettings(
         region=top.text("region", pattern=REGION, form="a region such as us-central1"),
@@ -100,11 +99,38 @@ def parse(args: object, problems: Problems, path: str = "") -> RoutedNetworksSet
         project=top.text("project", ""),
     )
     top.done()
+    for index, network in enumerate(made):
+        if settings.region in network.more_subnets:
+            where = f"{top.at('networks')}[{index}].more_subnets.{settings.region}"
+            problems.add(where, "is the region itself, whose range is cidr")
     return settings
 
 
+def _subnet(section: Section, key: str, taken: dict[str, IPv4Network]) -> IPv4Network:
+    """Reads a subnetwork's range and compares it with all before; a harmless one where it cannot be read."""
+    path = section.at(key)
+    text = section.text(key)
+    given = read_cidr(text, path, section.problems) if text else None
+    if given is None:
+        return IPv4Network("192.0.2.0/24")
+    if not 8 <= given.prefixlen <= 29:
+        section.problems.add(path, f"{given}: a subnetwork is between /8 and /29")
+    for where, other in taken.items():
+        if given.overlaps(other):
+            section.problems.add(path, f"{given} overlaps {other} ({where})")
+    taken[path] = given
+    return given
+
+
+def _more_subnets(section: Section, taken: dict[str, IPv4Network]) -> dict[str, IPv4Network]:
+    for region in section.given():
+        if not re.fullmatch(REGION, region):
+            section.problems.add(section.at(region), f"{region!r} is not a region such as us-central1")
+    return {region: _subnet(section, region, taken) for region in section.given()}
+
+
 class RoutedNetworks(pulumi.ComponentResource):
-    """VPC networks with a subnetwork each.
+    """VPC networks with a subnetwork each, or one in each of several regions.
 
     Does not make: firewall rules (the router and the endpoints bring their own), NAT, peering.
     """
@@ -112,7 +138,7 @@ class RoutedNetworks(pulumi.ComponentResource):
     networks: pulumi.Output[list[str]]
     """Links of the networks, in the order given."""
     subnetworks: pulumi.Output[list[str]]
-    """Links of their subnetworks."""
+    """Links of their subnetworks in the region."""
 
     def __init__(self, name: str, args: RoutedNetworksArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         problems = Problems()
@@ -126,7 +152,9 @@ class RoutedNetworks(pulumi.ComponentResource):
                 f"the networks' MTUs differ ({mtus} bytes): connections between them get the smallest", self
             )
         self.router_networks: list[NetworkArgs] = []
-        """The networks as `MultinicRouter` wants them."""
+        """The networks as a `MultinicRouter` in the region wants them."""
+        self.subnetworks_by_region: dict[str, dict[str, pulumi.Output[str]]] = {}
+        """Name of a network → region → link of the subnetwork."""
         for one in settings.networks:
             network = gcp.compute.Network(
                 naming.child(name, one.name),
@@ -136,16 +164,21 @@ class RoutedNetworks(pulumi.ComponentResource):
                 routing_mode="REGIONAL",
                 opts=child,
             )
-            subnetwork = gcp.compute.Subnetwork(
-                naming.child(name, one.name, "subnet"),
-                project=settings.project or None,
-                region=settings.region,
-                network=network.self_link,
-                ip_cidr_range=str(one.cidr),
-                private_ip_google_access=True,  # VMs without an external address reach Cloud Logging by it
-                opts=child,
-            )
-            self.router_networks.append(one.router_network(network.self_link, subnetwork.self_link))
+            ranges = {settings.region: one.cidr, **one.more_subnets}
+            made = {
+                region: gcp.compute.Subnetwork(
+                    naming.child(name, one.name, "subnet" if region == settings.region else f"subnet-{region}"),
+                    project=settings.project or None,
+                    region=region,
+                    network=network.self_link,
+                    ip_cidr_range=str(cidr),
+                    private_ip_google_access=True,  # VMs without an external address reach Cloud Logging by it
+                    opts=child,
+                ).self_link
+                for region, cidr in ranges.items()
+            }
+            self.subnetworks_by_region[one.name] = made
+            self.router_networks.append(one.router_network(network.self_link, made[settings.region]))
         self.networks = pulumi.Output.all(*(one["network"] for one in self.router_networks))
         self.subnetworks = pulumi.Output.all(*(one["subnetwork"] for one in self.router_networks))
         self.register_outputs({"networks": self.networks, "subnetworks": self.subnetworks})

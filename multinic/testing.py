@@ -134,13 +134,25 @@ class Mocks(mocks.Mocks):
     Subclass it for types that multinic does not use, and give it to `run`.
     """
 
-    def __init__(self, region: Region | None = None, *, preview: bool = False) -> None:
+    def __init__(
+        self,
+        region: Region | None = None,
+        *,
+        preview: bool = False,
+        stacks: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self.region = region or Region()
         self.preview = preview
+        self.stacks = stacks or {}
+        """Outputs of other stacks, by the full name that a StackReference gives."""
         self.declared = Declared()
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Inputs]:
         """Returns id and outputs of a resource."""
+        if args.typ == "pulumi:pulumi:StackReference":
+            if args.name not in self.stacks:
+                raise LookupError(f"stack {args.name} is not known; known: {', '.join(self.stacks) or 'none'}")
+            return args.name, {"name": args.name, "outputs": dict(self.stacks[args.name]), "secretOutputNames": []}
         if not args.custom:
             return None, {}
         name = args.inputs.get("name") or f"{args.name}-{hashlib.sha256(args.name.encode()).hexdigest()[:7]}"
@@ -229,6 +241,10 @@ class _Monitor(mocks.MockMonitor):
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
         with _own_loop():
             return super().Invoke(request)  # type: ignore[no-untyped-call]
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
+        with _own_loop():
+            return super().ReadResource(request)  # type: ignore[no-untyped-call]
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
         with _own_loop():

@@ -6,7 +6,7 @@ import pulumi
 
 from multinic import InputError
 
-PROGRAMS = ("dev",)
+PROGRAMS = ("dev", "endpoints", "networks", "project", "region")
 """Programs by name; each is a module here with a function `program`."""
 
 

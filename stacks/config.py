@@ -1,6 +1,7 @@
 """A stack's configuration as plain values, wrong ones noted like wrong inputs."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -10,6 +11,12 @@ from multinic.problems import Problems
 from multinic.reading import similar
 
 NAMESPACE = "multinic"
+
+_BY_STACK = {
+    "networks": "the networks of a stack are given as multinic:networks",
+    "region": "the region of a stack is given as gcp:region",
+    "zones": "the zones of a stack are given as multinic:zones",
+}
 
 
 class StackConfig:
@@ -48,3 +55,40 @@ class StackConfig:
         if not region:
             self._problems.add("gcp:region", "is required: give a region such as us-central1")
         return region or ""
+
+    def project(self) -> str:
+        """Returns the provider's project."""
+        project = pulumi.Config("gcp").get("project")
+        if not project:
+            self._problems.add("gcp:project", "is required: give the id of a project")
+        return project or ""
+
+    def mapping(self, key: str) -> dict[str, Any]:
+        """Returns a setting with nested inputs, empty when it is not given."""
+        value = self.value(key, {})
+        if isinstance(value, Mapping):
+            return dict(value)
+        self._problems.add(f"{NAMESPACE}:{key}", f"must be a mapping of names to values, not {value!r}")
+        return {}
+
+    def router(self) -> dict[str, Any]:
+        """Returns the router's inputs, without those that the stack gives itself."""
+        given = self.mapping("router")
+        for key in given.keys() & _BY_STACK.keys():
+            self._problems.add(f"{NAMESPACE}:router.{key}", _BY_STACK[key])
+        return {key: value for key, value in given.items() if key not in _BY_STACK}
+
+
+def rename(found: Problems, problems: Problems, names: Mapping[str, str], prefix: str = "") -> None:
+    """Notes a component's problems under the names that its inputs have in the configuration.
+
+    Args:
+        found: What the component's own check found.
+        problems: Where it is noted.
+        names: First part of a path → what it is called here.
+        prefix: What all other paths begin with here.
+    """
+    for problem in found.found:
+        head = problem.path.split(".")[0].split("[")[0]
+        path = names[head] + problem.path[len(head) :] if head in names else prefix + problem.path
+        problems.add(path, problem.message, rule=problem.rule, is_output=problem.is_output)

@@ -27,16 +27,10 @@ from multinic import (
     parsing,
 )
 from multinic.problems import Problems
-from stacks.config import StackConfig
+from stacks.config import StackConfig, rename
 
 KEYS = ("endpoints", "networks", "router", "zones")
 NETWORKS = [{"name": "left", "cidr": "10.10.0.0/24"}, {"name": "right", "cidr": "10.20.0.0/24"}]
-
-_BY_STACK = {
-    "networks": "the networks of a dev stack are given as multinic:networks",
-    "region": "the region of a stack is given as gcp:region",
-    "zones": "the zones of a dev stack are given as multinic:zones",
-}
 
 _NOT_ENDPOINTS = {"cidrs", "clients", "servers", "zones"}
 
@@ -57,8 +51,7 @@ class DevSettings:
 
     def router_args(self, joined: Sequence[NetworkArgs]) -> MultinicRouterArgs:
         """Inputs of the router between these networks."""
-        given = {key: value for key, value in self.router.items() if key not in _BY_STACK}
-        args = {**given, "region": self.region, "networks": list(joined)}
+        args = {**self.router, "region": self.region, "networks": list(joined)}
         if self.zones is not None:
             args["zones"] = self.zones
         return cast(MultinicRouterArgs, args)
@@ -81,20 +74,13 @@ def read() -> DevSettings:
     """
     problems = Problems()
     config = StackConfig(problems, KEYS)
-    router = config.value("router", {})
-    ends = config.value("endpoints", {})
     settings = DevSettings(
         region=config.region(),
         networks=config.value("networks", NETWORKS),
         zones=config.value("zones", None),
-        router=router if isinstance(router, Mapping) else {},
-        endpoints=ends if isinstance(ends, Mapping) else {},
+        router=config.router(),
+        endpoints=config.mapping("endpoints"),
     )
-    for key, value in (("router", router), ("endpoints", ends)):
-        if not isinstance(value, Mapping):
-            problems.add(f"multinic:{key}", f"must be a mapping of names to values, not {value!r}")
-    for key in settings.router.keys() & _BY_STACK.keys():
-        problems.add(f"multinic:router.{key}", _BY_STACK[key])
     for key in settings.endpoints.keys() & _NOT_ENDPOINTS:
         problems.add(f"multinic:endpoints.{key}", "is decided by the dev stack itself; leave it out")
     _check(settings, problems)
@@ -110,26 +96,18 @@ def _check(settings: DevSettings, problems: Problems) -> None:
         one.router_network(f"projects/p/global/networks/{i}", f"projects/p/regions/{made.region}/subnetworks/{i}")
         for i, one in enumerate(made.networks)
     ]
-    _take_over(found, problems, {"networks": "multinic:networks", "region": "gcp:region"})
+    rename(found, problems, {"networks": "multinic:networks", "region": "gcp:region"})
     if not found.found:
         found = Problems()
         parsing.router(settings.router_args(joined), found)
         names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
-        _take_over(found, problems, names, "multinic:router.")
+        rename(found, problems, names, "multinic:router.")
     if len(joined) > 1:
         found = Problems()
         endpoints.parse(settings.endpoints_args(joined, [f"{made.region}-b"]), found)
         # What the endpoints only take over from the rest of the configuration has been judged there.
         own = [problem for problem in found.found if problem.path.split(".")[0] in settings.endpoints]
-        _take_over(Problems(own), problems, {}, "multinic:endpoints.")
-
-
-def _take_over(found: Problems, problems: Problems, names: Mapping[str, str], prefix: str = "") -> None:
-    """Notes a component's problems under the names that they have in the configuration."""
-    for problem in found.found:
-        head = problem.path.split(".")[0].split("[")[0]
-        path = names[head] + problem.path[len(head) :] if head in names else prefix + problem.path
-        problems.add(path, problem.message, rule=problem.rule, is_output=problem.is_output)
+        rename(Problems(own), problems, {}, "multinic:endpoints.")
 
 
 def program() -> None:

@@ -78,7 +78,7 @@ def test_no_zone_is_refused_by_name(dev_config: dict[str, Any]) -> None:
 
 def test_overlapping_networks_are_refused_by_name(dev_config: dict[str, Any]) -> None:
     dev_config["multinic:networks"][1]["cidr"] = "10.10.0.0/16"
-    assert "multinic:networks[1].cidr: 10.10.0.0/16 overlaps 10.10.0.0/24" in wrong(dev_config)
+    assert "multinic:networks[1].cidr: 10.10.0.0/16 overlaps 10.10.0.0/24 (" in wrong(dev_config)
 
 
 def test_all_problems_of_one_run_are_reported_together(dev_config: dict[str, Any]) -> None:

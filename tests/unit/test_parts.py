@@ -62,13 +62,25 @@ def test_networks(preview: bool) -> None:
     assert any("MTUs differ (left 8896, right 1460 bytes)" in message for message in declared.messages)
 
 
+def test_networks_of_several_regions() -> None:
+    args: Any = {"region": REGION, "networks": [{**NETWORKS[0], "more_subnets": {"us-east1": "10.7.0.0/24"}}]}
+    declared = testing.run(lambda: RoutedNetworks("dev", args))
+    assert {one.name: (one["region"], one["ipCidrRange"]) for one in declared.all("Subnetwork")} == {
+        "dev-left-subnet": (REGION, "10.0.0.0/24"),
+        "dev-left-subnet-us-east1": ("us-east1", "10.7.0.0/24"),
+    }
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"mtu": 9999}, "networks[1].mtu: 9999 is outside 1300 to 8896 bytes"),
         ({"cidr": "10.1.0.5/24"}, "networks[1].cidr: 10.1.0.5/24 has host bits set; did you mean 10.1.0.0/24?"),
         ({"cidr": "10.0.0.0/30"}, "networks[1].cidr: 10.0.0.0/30: a subnetwork is between /8 and /29"),
-        ({"cidr": "10.0.0.0/16"}, "networks[1].cidr: 10.0.0.0/16 overlaps 10.0.0.0/24 of networks[0]"),
+        ({"cidr": "10.0.0.0/16"}, "networks[1].cidr: 10.0.0.0/16 overlaps 10.0.0.0/24 (networks[0].cidr)"),
+        ({"more_subnets": {"us-east1": "10.0.0.0/25"}}, "networks[1].more_subnets.us-east1: 10.0.0.0/25 overlaps"),
+        ({"more_subnets": {"east": "10.7.0.0/25"}}, "networks[1].more_subnets.east: 'east' is not a region"),
+        ({"more_subnets": {REGION: "10.7.0.0/25"}}, "networks[1].more_subnets.us-central1: is the region itself"),
         ({"cidr": None}, "networks[1].cidr: is required: give a string"),
         ({"name": "left"}, "networks[1].name: left is given twice"),
         ({"name": "Left"}, "networks[1].name: 'Left' is not a name of lower-case letters"),

@@ -1,0 +1,56 @@
+"""The endpoints stack: clients in one network of the networks stack and servers in another, to measure with.
+
+Its configuration:
+
+- `networks_stack`: full name of the networks stack;
+- `client_network`, `server_network`: names of two of its networks;
+- `endpoints`: `EndpointsArgs` without the networks; `clients` and `servers` have a `count` only.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pulumi
+
+from multinic import Endpoints, EndpointsArgs, endpoints
+from multinic.problems import Problems
+from multinic.reading import Section
+from stacks import links
+from stacks.config import StackConfig, rename
+
+KEYS = ("client_network", "endpoints", "networks_stack", "server_network")
+
+
+def program() -> None:
+    """Declares the stack.
+
+    Raises:
+        InputError: The configuration cannot be used; nothing was declared.
+    """
+    problems = Problems()
+    config = StackConfig(problems, KEYS)
+    top = Section({key: config.value(key, None) for key in KEYS}, "", found := Problems())
+    region = config.region()
+    names = {"clients": top.text("client_network"), "servers": top.text("server_network")}
+    stack = top.text("networks_stack", pattern="[^/]+/[^/]+/[^/]+", form="ORGANIZATION/PROJECT/STACK")
+    given = config.mapping("endpoints")
+    rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
+    endpoints.parse(_args(given, dict.fromkeys(names, ("networks/n", "subnetworks/n"))), found := Problems())
+    rename(found, problems, {}, "multinic:endpoints.")
+    problems.raise_if_any()
+
+    networks = links.NetworksStack(stack, region)
+    placed = {role: (networks.network(name), networks.subnetwork(name)) for role, name in names.items()}
+    made = Endpoints("endpoints", cast(EndpointsArgs, _args(given, placed)))
+    for name in ("clients", "client_addresses", "client_zones", "servers", "server_addresses", "server_zones"):
+        pulumi.export(name, getattr(made, name))
+
+
+def _args(given: Mapping[str, Any], placed: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """Returns the inputs with the networks in place."""
+    args = dict(given)
+    for role, (network, subnetwork) in placed.items():
+        group = given.get(role) or {}
+        # Anything but a mapping is left as it is, for the component's own check to refuse.
+        args[role] = {**group, "network": network, "subnetwork": subnetwork} if isinstance(group, Mapping) else group
+    return args

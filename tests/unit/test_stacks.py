@@ -1,0 +1,155 @@
+"""The stacks of several regions: each with its committed configuration, together, and with what can be wrong in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+import stacks
+from multinic import testing
+from stacks import links
+from tests.unit.conftest import REPOSITORY
+
+FULL = "organization/multinic/{}"
+Outputs = Mapping[str, Mapping[str, Any]]
+
+
+def config(stack: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((REPOSITORY / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return found
+
+
+def run(stack: str, known: Outputs, given: dict[str, Any] | None = None, *, preview: bool = False) -> testing.Declared:
+    mocks = testing.Mocks(stacks={FULL.format(name): outputs for name, outputs in known.items()})
+    return testing.run(stacks.run, config=given or config(stack), given=mocks, stack=stack, preview=preview)
+
+
+@pytest.fixture
+def networks() -> Outputs:
+    return {"networks": run("networks", {}).outputs, "us-east1": {}}
+
+
+def test_every_committed_stack_has_a_program() -> None:
+    committed = {file.name.split(".")[1] for file in REPOSITORY.glob("Pulumi.*.yaml")}
+    assert {config(stack).get("multinic:program", "dev") for stack in committed} == set(stacks.PROGRAMS)
+
+
+def test_networks_export_every_link_by_name_and_region(networks: Outputs) -> None:
+    assert networks["networks"].keys() == {
+        "network_left",
+        "network_right",
+        "subnetwork_left_us-west1",
+        "subnetwork_left_us-east1",
+        "subnetwork_right_us-west1",
+        "subnetwork_right_us-east1",
+    }
+    assert all(isinstance(value, str) for value in networks["networks"].values())
+
+
+def test_regions_route_between_the_networks_of_another_stack(networks: Outputs, preview: bool) -> None:
+    east = run("us-east1", networks, preview=preview)
+    west = run("us-west1", {**networks, "us-east1": east.outputs}, preview=preview)
+    for declared, region in ((east, "us-east1"), (west, "us-west1")):
+        template = declared.one("InstanceTemplate")
+        assert [nic["subnetwork"] for nic in template["networkInterfaces"]] == [
+            networks["networks"][links.subnetwork_key(name, region)] for name in ("left", "right")
+        ]
+        assert {group["zone"][: len(region)] for group in declared.all("InstanceGroupManager")} == {region}
+        assert {route["project"] for route in declared.all("Route")} == {"lab"}
+    assert east.outputs["claims"] == ["left|10.33.1.0/24|900", "right|10.32.1.0/24|900"]
+    names = [one.name for one in (*east.resources, *west.resources) if one.custom and "Reference" not in one.type]
+    assert len(names) == len(set(names))
+
+
+def test_region_has_a_page(networks: Outputs) -> None:
+    page = run("us-east1", networks).outputs["readme"]
+    assert "| left | 10.32.1.0/24 | 10." in page
+    assert "Zones: us-east1-b, us-east1-c, us-east1-d" in page
+
+
+def test_clash_of_two_regions_is_refused_with_both_names(networks: Outputs, preview: bool) -> None:
+    given = config("us-west1")
+    given["multinic:networks"][1]["cidrs"] = ["10.33.1.0/24"]
+    known = {**networks, "us-east1": run("us-east1", networks).outputs}
+    message = "network left, 10.33.1.0/24, priority 900: claimed by us-west1 and by organization/multinic/us-east1"
+    with pytest.raises(pulumi.RunError, match="routes of two regions clash") as caught:
+        run("us-west1", known, given, preview=preview)
+    assert message in str(caught.value)
+    given["multinic:router"]["routes"] = {"priority": 910}
+    assert run("us-west1", known, given, preview=preview).all("Route")
+
+
+def test_network_that_the_other_stack_has_not_is_named(networks: Outputs, preview: bool) -> None:
+    given = config("us-west1")
+    given["multinic:networks"][1]["name"] = "middle"
+    with pytest.raises(pulumi.RunError, match="networks has no output (sub)?network_middle"):
+        run("us-west1", networks, given, preview=preview)
+
+
+def test_endpoints_stand_in_two_networks(networks: Outputs, preview: bool) -> None:
+    declared = run("endpoints", networks, preview=preview)
+    assert declared.one("Instance", "client")["networkInterfaces"][0]["network"] == networks["networks"]["network_left"]
+    assert (
+        declared.one("Instance", "server")["networkInterfaces"][0]["network"] == networks["networks"]["network_right"]
+    )
+
+
+def test_project_enables_apis_and_shared_vpc(preview: bool) -> None:
+    given = config("project") | {
+        "multinic:shared_vpc_host": True,
+        "multinic:service_projects": ["service-a"],
+        "multinic:iap_members": ["group:net@example.com"],
+    }
+    declared = run("project", {}, given, preview=preview)
+    assert "compute.googleapis.com" in {one["service"] for one in declared.all("Service")}
+    assert {one["disableOnDestroy"] for one in declared.all("Service")} == {False}
+    assert declared.one("SharedVPCServiceProject")["serviceProject"] == "service-a"
+    assert declared.one("IAMMember")["member"] == "group:net@example.com"
+
+
+@pytest.mark.parametrize(
+    ("stack", "change", "message"),
+    [
+        ("networks", {"multinic:networks": None}, "multinic:networks: is required: give a list"),
+        ("networks", {"gcp:region": None}, "gcp:region: is required"),
+        (
+            "us-west1",
+            {"multinic:networks_stack": "networks"},
+            "multinic:networks_stack: 'networks' is not ORGANIZ",
+        ),
+        ("us-west1", {"multinic:zones": []}, "multinic:zones: is empty; give at least one zone"),
+        (
+            "us-west1",
+            {
+                "multinic:networks": [
+                    {"name": "left", "cidrs": ["10.0.0.1/8"]},
+                    {"name": "right", "cidrs": ["10.1.0.0/16"]},
+                ]
+            },
+            "multinic:networks[0].cidrs[0]: 10.0.0.1/8 has host bits set; did you mean 10.0.0.0/8?",
+        ),
+        (
+            "us-west1",
+            {"multinic:networks": [{"name": "a", "cidrs": ["10.0.0.0/16"]}, {"name": "a", "cidrs": ["10.1.0.0/16"]}]},
+            "multinic:networks[1].name: a is given twice",
+        ),
+        ("us-west1", {"multinic:router": {"zones": []}}, "multinic:router.zones: the zones of a stack are given as"),
+        ("us-west1", {"multinic:router": []}, "multinic:router: must be a mapping of names to values, not []"),
+        ("endpoints", {"multinic:client_network": None}, "multinic:client_network: is required"),
+        ("endpoints", {"multinic:endpoints": {"zones": []}}, "multinic:endpoints.cidrs: is required"),
+        ("project", {"multinic:service_projects": ["a"]}, "multinic:service_projects: needs shared_vpc_host: true"),
+        ("project", {"multinic:iap_members": ["me"]}, "multinic:iap_members[0]: 'me' is not a member such as"),
+        ("project", {"multinic:iap_member": []}, "multinic:iap_member: no such setting; did you mean iap_members?"),
+    ],
+)
+def test_wrong_configuration(stack: str, change: dict[str, Any], message: str, networks: Outputs) -> None:
+    given = {key: value for key, value in {**config(stack), **change}.items() if value is not None}
+    mocks = testing.Mocks(stacks={FULL.format(name): outputs for name, outputs in networks.items()})
+    with pytest.raises(pulumi.RunError) as caught:
+        testing.run(stacks.run, config=given, given=mocks)
+    assert message in str(caught.value)
+    assert mocks.declared.resources == []
