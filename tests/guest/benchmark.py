@@ -58,7 +58,8 @@ def commands(router_wire: Wire) -> str:
 
 
 def apply(folder: Path) -> tuple[float, float]:
-    ours, single = [], []
+    ours: list[float] = []
+    single: list[float] = []
     for number in range(ROUNDS):
         for which, times in (("ours", ours), ("single", single)):
             place = folder / f"{which}{number}"

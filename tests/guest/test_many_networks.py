@@ -32,8 +32,7 @@ def test_every_pair_of_networks(three: Wire) -> None:
 
 def test_probes_in_each_network(three: Wire) -> None:
     three.start("policy-routing watch", "hc-traffic")
-    for network in range(3):
-        three.wait_for(lambda network=network: three.probe(network, f"10.{network}.0.9")[0] == 200)
+    three.wait_for(lambda: [three.probe(network, f"10.{network}.0.9")[0] for network in range(3)] == [200] * 3)
 
 
 def count(wire: Wire, name: str) -> int:

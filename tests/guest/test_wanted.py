@@ -26,8 +26,9 @@ def routers(draw: st.DrawFn, by_destination: bool | None = None) -> Router:
     nics = []
     for index in range(count):
         subnet = IPv4Network(f"10.{index}.{draw(st.integers(0, 15)) * 16}.0/{draw(st.integers(20, 28))}")
-        hosts = st.integers(3, subnet.num_addresses - 2).map(lambda n, subnet=subnet: IPv4Network(subnet[n]))
-        outside = st.integers(0, 255).map(lambda n, index=index: IPv4Network(f"192.168.{index}.{n}/32"))
+        base = int(subnet.network_address)
+        hosts = st.integers(base + 3, base + subnet.num_addresses - 2).map(IPv4Network)
+        outside = st.integers(0, 255).map(f"192.168.{index}.{{}}/32".format).map(IPv4Network)
         cidrs: list[IPv4Network] = []
         if by_destination:
             for _ in range(draw(st.integers(0, 4))):
