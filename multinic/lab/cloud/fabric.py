@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 2.0
 GATHER_SECONDS = 0.005
-"""How long changes are gathered before they are applied together; or twice as long as the last pass took."""
+"""How long changes are gathered before they are applied together; or twice as long as the last planning took."""
 LONGEST_GATHER_SECONDS = 0.1
 
 
@@ -89,17 +89,16 @@ class Fabric:
         return state is not None and state.healthy
 
     async def _run(self) -> None:
-        took = 0.0
+        planning = 0.0
         while True:
             await self._dirty.wait()
-            await asyncio.sleep(max(GATHER_SECONDS, 2 * took))
+            await asyncio.sleep(min(max(GATHER_SECONDS, 2 * planning), LONGEST_GATHER_SECONDS))
             self._dirty.clear()
-            began = time.monotonic()
-            wanted = self._wanted
+            wanted, began = self._wanted, time.monotonic()
             self._cloud.health.refresh()
-            complete = await self._apply()
-            took = min(time.monotonic() - began, LONGEST_GATHER_SECONDS)
-            if complete:
+            plans = self._plans()
+            planning = time.monotonic() - began
+            if await self._apply(plans):
                 async with self._settled:
                     self._done = wanted
                     self._settled.notify_all()
@@ -107,31 +106,43 @@ class Fabric:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._dirty.set()
 
-    async def _apply(self) -> bool:
-        store, substrate, complete = self._cloud.store, self._cloud.substrate, True
-        situation = self.situation()
+    def _plans(self) -> list[NetworkPlan]:
+        """The plans that differ from what is applied."""
+        store, situation = self._cloud.store, self.situation()
         self._tell_guests(situation)
-        for key, _ in list(store.everywhere("networks")):
-            if store.get(key) is None:
-                continue
-            plan = network_plan(store, key, situation)
-            if self._applied.get(key) == plan:
-                continue
-            try:
-                await substrate.apply(plan)
-                self._applied[key] = plan
-            except SubstrateError as error:
-                complete = False
-                self._cloud.events.add("network", key, "failed to apply", reason=str(error))
+        plans = [network_plan(store, key, situation) for key, _ in store.everywhere("networks")]
+        return [plan for plan in plans if self._applied.get(plan.key) != plan]
+
+    async def _apply(self, plans: list[NetworkPlan]) -> bool:
+        """Applies plans, those of known networks side by side; True when all could be."""
+        complete = True
+        for plan in plans:
+            if plan.key not in self._applied:
+                complete &= await self._apply_one(plan)
+        known = [plan for plan in plans if plan.key in self._applied and self._applied[plan.key] != plan]
+        complete &= all(await asyncio.gather(*map(self._apply_one, known)))
         for key in list(self._gone):
             self._gone.discard(key)
-            if store.get(key) is None:
-                self._applied.pop(key, None)
-                try:
-                    await substrate.remove_network(key)
-                except SubstrateError as error:
-                    self._cloud.events.add("network", key, "failed to remove", reason=str(error))
+            if self._cloud.store.get(key) is None:
+                await self._remove(key)
         return complete
+
+    async def _apply_one(self, plan: NetworkPlan) -> bool:
+        try:
+            await self._cloud.substrate.apply(plan)
+        except SubstrateError as error:
+            self._cloud.events.add("network", plan.key, "failed to apply", reason=str(error))
+            return False
+        self._applied[plan.key] = plan
+        return True
+
+    async def _remove(self, key: str) -> None:
+        if self._applied.pop(key, None) is None:
+            return
+        try:
+            await self._cloud.substrate.remove_network(key)
+        except SubstrateError as error:
+            self._cloud.events.add("network", key, "failed to remove", reason=str(error))
 
     def forwarded(self, instance: str) -> dict[str, list[str]]:
         """Network key → addresses of the forwarding rules that lead to an instance."""

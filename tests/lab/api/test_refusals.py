@@ -346,6 +346,7 @@ def test_a_full_disk_is_said_and_changes_nothing(door, monkeypatch):
     def full(*_args, **_more):
         raise OSError(28, "No space left on device")
 
+    door.ok("GET", f"{V1}/zones")  # reads the discovery documents
     monkeypatch.setattr("multinic.lab.cloud.store.Path.open", full)
     code, _, message = door.refused("POST", f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": False})
     assert code == 503
