@@ -221,9 +221,7 @@ def _update(change: Change) -> None:
         change.run("PATCH", change.path, {"fingerprint": change.live.get("fingerprint")} | patch)
     if change.touches("namedPorts"):
         group = change.path.replace("instanceGroupManagers", "instanceGroups")
-        live = change.scope.rest.get(group)
-        ports: Document = {"namedPorts": body.get("namedPorts", [])}
-        change.run("POST", f"{group}/setNamedPorts", ports | {"fingerprint": live.get("fingerprint")})
+        change.run("POST", f"{group}/setNamedPorts", {"namedPorts": body.get("namedPorts", [])})
     if change.touches("targetSize") and "targetSize" in change.new:
         change.run("POST", f"{change.path}/resize", None, size=str(change.new["targetSize"]))
 
