@@ -92,16 +92,20 @@ def _check(settings: DevSettings, problems: Problems) -> None:
     """Runs the components' own checks with the links that the networks will have."""
     found = Problems()
     made = networks.parse(settings.networks_args(), found)
+    rename(found, problems, {"networks": "multinic:networks", "region": "gcp:region"})
+    judged = {"networks", "region"} if found.found else set()
+    if judged:
+        # The rest is judged beside sound networks, so that all problems are told in one go.
+        made = networks.parse({"region": "us-central1", "networks": NETWORKS}, Problems())
     joined = [
         one.router_network(f"projects/p/global/networks/{i}", f"projects/p/regions/{made.region}/subnetworks/{i}")
         for i, one in enumerate(made.networks)
     ]
-    rename(found, problems, {"networks": "multinic:networks", "region": "gcp:region"})
-    if not found.found:
-        found = Problems()
-        parsing.router(settings.router_args(joined), found)
-        names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
-        rename(found, problems, names, "multinic:router.")
+    found = Problems()
+    parsing.router(settings.router_args(joined), found)
+    own = [problem for problem in found.found if problem.path.split("[")[0].split(".")[0] not in judged]
+    names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
+    rename(Problems(own), problems, names, "multinic:router.")
     if len(joined) > 1:
         found = Problems()
         endpoints.parse(settings.endpoints_args(joined, [f"{made.region}-b"]), found)

@@ -26,14 +26,15 @@ fail() { # SENTENCE...
 
 # Runs a command with its output in a log and shows that time passes; on failure shows the end of the log.
 step() { # TITLE COMMAND...
-  local title=$1 began=$SECONDS shown=0
+  local title=$1 began=$SECONDS shown=0 every=10
+  [ ! -t 1 ] || every=2
   shift
   "$@" >"$work/log" 2>&1 </dev/null &
   child=$!
   printf '%s … ' "$title"
   while kill -0 "$child" 2>/dev/null; do
     sleep 0.5
-    if ((SECONDS - began >= shown + 2)); then
+    if ((SECONDS - began >= shown + every)); then
       shown=$((SECONDS - began))
       printf '%ds ' "$shown"
     fi
