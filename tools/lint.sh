@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Every static check in one place; ends with a list of what failed.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 failed=()
 
 check() { # NAME COMMAND...
-  local name=$1
+  local name=$1 output
   shift
   printf '%s … ' "$name"
   if output=$("$@" 2>&1); then
@@ -16,19 +16,19 @@ check() { # NAME COMMAND...
   fi
 }
 
-shell_scripts() { git ls-files | xargs grep -lE '^#!.*\b(ba)?sh$' --; }
+shell_scripts() { git ls-files -z | xargs -0 awk 'FNR == 1 && /^#!.*[\/ ](ba)?sh$/ { print FILENAME } { nextfile }'; }
+check_shell() { shell_scripts | xargs .venv/bin/shellcheck; }
 
 # systemd-analyze exits with 0 for an unknown key: only silence is success.
 verify_units() {
-  command -v systemd-analyze >/dev/null || { echo "systemd-analyze is missing"; return 1; }
   local said
-  said=$(tools/verify_units.sh 2>&1) || true
+  said=$(tools/verify_units.sh 2>&1) || return 1
   [ -z "$said" ] || { printf '%s\n' "$said"; return 1; }
 }
 
 check "ruff check" .venv/bin/ruff check .
 check "ruff format" .venv/bin/ruff format --check .
 check "mypy --strict" .venv/bin/mypy
-check "shellcheck" bash -c '.venv/bin/shellcheck $(git ls-files | xargs grep -lE "^#!.*\b(ba)?sh$" --)'
+check "shellcheck" check_shell
 check "systemd-analyze verify" verify_units
 [ ${#failed[@]} -eq 0 ] || { printf 'lint: failed: %s\n' "${failed[*]}" >&2; exit 1; }
