@@ -41,6 +41,16 @@ class MachineType:
         """
         return max(2, min(self.cpus, 10))
 
+    @property
+    def egress(self) -> float:
+        """Greatest egress in Gbit/s without Tier_1: 2 a vCPU, at least 10 from two vCPUs on, at most 32 (E2: 16).
+
+        https://cloud.google.com/compute/docs/network-bandwidth
+        """
+        if self.name.startswith("e2-"):
+            return min(16.0, 2.0 * self.cpus)
+        return 2.0 if self.cpus < 2 else min(32.0, max(10.0, 2.0 * self.cpus))
+
 
 _GB_PER_CPU = {"highcpu": 1.0, "standard": 4.0, "highmem": 8.0}
 _SERIES = {

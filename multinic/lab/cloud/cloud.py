@@ -12,6 +12,7 @@ from ..substrate import Substrate, SubstrateError
 from . import catalog, fingerprints, metadata
 from .addresses import Addresses
 from .autoscalers import Autoscalers
+from .autoscaling import Autoscaling
 from .backend_services import BackendServices
 from .clock import Clock, timestamp
 from .disks import Disks
@@ -122,6 +123,7 @@ class Cloud:
             self.groups.open(key)
             if value.get("_deleting"):
                 self.background(self.groups.dismantle(key))
+        self.background(Autoscaling(self).run())
 
     async def _restart(self, key: str) -> None:
         try:

@@ -437,6 +437,11 @@ class GroupController:
         keys = sorted(self._instance(member) for member in self._members.values())
         return [key for key in keys if self._cloud.store.get(key) is not None]
 
+    def running_since(self) -> list[tuple[str, float]]:
+        """(key, lab time since which it runs) of the members that run and are not on their way out."""
+        found = [(self._instance(m), m.since) for m in self._members.values() if m.action in ("NONE", "VERIFYING")]
+        return [(key, since) for key, since in found if since is not None and self._cloud.store.get(key) is not None]
+
     def owns(self, instance: str) -> bool:
         """Whether an instance is a member."""
         member = self._members.get(name_of(instance))
