@@ -1,17 +1,20 @@
-"""Ctrl-C while the engine waits for a group: it ends soon, keeps what was made, and leaves no process."""
+"""Ctrl-C and a kill while the engine waits for a group: it ends, keeps what was made, and leaves no process."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from multinic.lab.pulumi.engine import EngineDeployment, Stack
-from tests.engine.conftest import REPOSITORY, Project
+from tests.engine.conftest import DEADLINE_S, REPOSITORY, Project
 from tests.lab.pulumi.fake_api import FakeApi
 
 pytestmark = pytest.mark.engine
@@ -29,13 +32,18 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_in_the_middle(project: Project, api: FakeApi) -> None:
-    project.write("""
-        net = c.Network("net", name="net", auto_create_subnetworks=False)
-        c.InstanceGroupManager("fleet", name="fleet", base_instance_name="r", target_size=1, wait_for_instances=True,
-            versions=[{"instance_template": "projects/lab/global/instanceTemplates/t"}],
-            opts=pulumi.ResourceOptions(depends_on=[net]))
-    """)
+PROGRAM = """
+    net = c.Network("net", name="net", auto_create_subnetworks=False)
+    c.InstanceGroupManager("fleet", name="fleet", base_instance_name="r", target_size=1, wait_for_instances=True,
+        versions=[{"instance_template": "projects/lab/global/instanceTemplates/t"}],
+        opts=pulumi.ResourceOptions(depends_on=[net]))
+"""
+
+
+@contextlib.contextmanager
+def waiting_for_a_group(project: Project, api: FakeApi) -> Iterator[subprocess.Popen[str]]:
+    """Run the driver in a process of its own until the engine waits for a group that never becomes stable."""
+    project.write(PROGRAM)
     api.group_status = {"isStable": False}
     command = [sys.executable, "-c", DRIVER, str(project.folder), str(project.state), api.endpoint]
     driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, start_new_session=True)
@@ -44,15 +52,21 @@ def test_ctrl_c_in_the_middle(project: Project, api: FakeApi) -> None:
         for line in driver.stdout:
             if line.strip() == "creating InstanceGroupManager fleet":
                 break
-        driver.send_signal(signal.SIGINT)
-        rest = driver.stdout.read()
-        assert driver.wait() == 0
-        assert rest.strip().endswith("interrupted")
+        yield driver
     finally:
         driver.kill()
         driver.wait()
-        driver.stdout.close()
-    assert _processes_that_mention(project.state) == []
+        if driver.stdout:
+            driver.stdout.close()
+
+
+def test_ctrl_c_in_the_middle(project: Project, api: FakeApi) -> None:
+    with waiting_for_a_group(project, api) as driver:
+        driver.send_signal(signal.SIGINT)
+        assert driver.stdout is not None
+        assert driver.stdout.read().strip().endswith("interrupted")
+        assert driver.wait() == 0
+    assert _left(project, api) == []
 
     api.group_status = {"isStable": True}
     stack = Stack(project.folder, "test", project.state, api.endpoint, "t", lambda _line: None)
@@ -60,8 +74,19 @@ def test_ctrl_c_in_the_middle(project: Project, api: FakeApi) -> None:
     assert api.objects == {}
 
 
-def _processes_that_mention(path: Path) -> list[str]:
-    """Return the command lines of processes whose arguments or environment name a folder; ours is not one of them."""
+def test_a_killed_driver_leaves_no_process(project: Project, api: FakeApi) -> None:
+    with waiting_for_a_group(project, api) as driver:
+        assert len(_left(project, api)) >= 4  # the driver, the engine, the language host, the stand-ins
+        driver.kill()
+    deadline = time.monotonic() + DEADLINE_S
+    while _left(project, api):
+        assert time.monotonic() < deadline, _left(project, api)
+        time.sleep(0.1)
+
+
+def _left(project: Project, api: FakeApi) -> list[str]:
+    """Return the command lines of processes whose arguments or environment name the state or the API; not our own."""
+    marks = (os.fsencode(project.state), api.endpoint.encode())
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -70,6 +95,6 @@ def _processes_that_mention(path: Path) -> list[str]:
             text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
         except OSError:
             continue
-        if os.fsencode(path) in text:
+        if any(mark in text for mark in marks):
             found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
     return found
