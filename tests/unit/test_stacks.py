@@ -86,7 +86,7 @@ def test_clash_of_two_regions_is_refused_with_both_names(networks: Outputs, prev
 def test_network_that_the_other_stack_has_not_is_named(networks: Outputs, preview: bool) -> None:
     given = config("us-west1")
     given["multinic:networks"][1]["name"] = "middle"
-    with pytest.raises(pulumi.RunError, match="networks has no output (sub)?network_middle"):
+    with pytest.raises(pulumi.RunError, match=r"networks has no output (sub)?network_middle"):
         run("us-west1", networks, given, preview=preview)
 
 
