@@ -9,7 +9,7 @@ from multinic.lab.fabric.port import Port, mac_of
 from multinic.lab.fabric.ruleset import METADATA, PROBER, Ruleset, hop_rules, ruleset
 from multinic.lab.namespaces import Namespace
 from multinic.lab.process import run
-from multinic.lab.substrate import NetworkPlan
+from multinic.lab.substrate import NetworkPlan, SubstrateError
 
 MARKED = 1000
 """Priority of the rules that lead a marked packet to one NIC's table; all are alike, so all have the same."""
@@ -128,8 +128,12 @@ class Vpc:
             complete = self.ports.pop(port.index, None) is not None
             # First no packet is sent there any more, then the way goes.
             await self._load()
-            if port.device in self.namespace.received_bytes():
+            try:
                 await self.namespace.ip(f"link delete {port.device}")
+            except SubstrateError:
+                # It goes by itself with the namespace that had its other end, in the kernel's own time.
+                if port.device in self.namespace.received_bytes():
+                    raise
             if complete:
                 await self.namespace.ip(
                     f"rule delete priority {MARKED} fwmark {port.index} table {port.table}",

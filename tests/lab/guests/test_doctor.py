@@ -1,0 +1,55 @@
+"""What the doctor says where something is missing: a sentence and a cure."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+
+from multinic.lab.guests import doctor, image
+
+
+@pytest.mark.guests
+def test_all_is_well_where_guests_run() -> None:
+    assert [check for check in doctor.checks() if check.problem] == []
+    assert doctor.why_no_guests() is None
+
+
+def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert doctor.why_no_guests() == "Guests need root: run it with sudo."
+    assert [check.what for check in doctor.checks()] == ["Linux", "root"], "nothing more is tried"
+
+
+def test_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    assert "Darwin" in (doctor.why_no_guests() or "")
+
+
+def test_missing_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in ("nft", "systemd-nspawn") else f"/bin/{name}")
+    assert doctor.why_no_guests() == "Programs are missing: apt-get install nftables systemd-container"
+
+
+def test_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6))  # type: ignore[attr-defined]
+    assert "5 MB free" in (doctor._space() or "") and "XDG_CACHE_HOME" in (doctor._space() or "")
+    with pytest.raises(image.ImageError, match="5 MB free"):
+        image.ensure(cache=tmp_path / "images")
+
+
+def test_no_sources_and_no_mmdebstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(image.apt_sources, "distribution_sources", lambda _: [])
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    with pytest.raises(image.ImageError, match="no Debian or Ubuntu package source"):
+        image.ensure(cache=tmp_path / "images")
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(image.ImageError, match="apt-get install mmdebstrap"):
+        image.ensure(cache=tmp_path / "images")
