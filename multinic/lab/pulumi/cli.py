@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -133,27 +134,34 @@ def _go() -> str:
 
 
 def _run(command: list[str], say: Callable[[str], None]) -> None:
-    """Run the build, saying every few seconds how many packages are compiled and what comes now."""
-    begun = last = time.monotonic()
-    packages = 0
-    tail: list[str] = []
+    """Run the build, saying every few seconds how many packages are compiled and which was the last."""
+    begun = time.monotonic()
+    lines: list[str] = []
     process = subprocess.Popen(command, cwd=_TOOLS, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    stderr = process.stderr
+    assert stderr is not None
+
+    def read() -> None:
+        for line in stderr:
+            lines.append(line.rstrip())  # noqa: PERF402 one by one: the length is shown meanwhile
+
+    reader = threading.Thread(target=read)
+    reader.start()
     try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            tail = [*tail[-20:], line.rstrip()]
-            packages += 1
-            if time.monotonic() - last >= _PROGRESS_EVERY_S:
-                last = time.monotonic()
-                say(f"  {int(last - begun)} s, {packages} packages, now {line.strip()}")
+        while reader.is_alive():
+            # Linking, at the end, prints nothing for a while: the clock speaks, not the compiler.
+            reader.join(_PROGRESS_EVERY_S)
+            if reader.is_alive():
+                last = f", the last {lines[-1]}" if lines else ""
+                say(f"  {int(time.monotonic() - begun)} s, {len(lines)} packages{last}")
         if process.wait() != 0:
-            raise CliError("the Pulumi CLI could not be built:\n" + "\n".join(tail))
+            raise CliError("the Pulumi CLI could not be built:\n" + "\n".join(lines[-20:]))
     finally:
         if process.poll() is None:
             process.terminate()
             process.wait()
-        if process.stderr:
-            process.stderr.close()
+        reader.join()
+        stderr.close()
 
 
 def _numbers(version: str) -> list[int]:
