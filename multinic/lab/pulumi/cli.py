@@ -143,7 +143,7 @@ def _run(command: list[str], say: Callable[[str], None]) -> None:
 
     def read() -> None:
         for line in stderr:
-            lines.append(line.rstrip())  # noqa: PERF402 one by one: the length is shown meanwhile
+            lines.append(line.rstrip())  # noqa: PERF401 one by one: the length is shown meanwhile
 
     reader = threading.Thread(target=read)
     reader.start()
