@@ -13,7 +13,8 @@ from typing_extensions import override
 from . import addressing
 from .errors import ApiError, invalid, required
 from .links import link, split
-from .resource import Answer, Reference, Resource
+from .references import Reference
+from .resource import Answer, Resource
 from .rules import DISCOVERY, holds, one_of
 from .store import Object
 

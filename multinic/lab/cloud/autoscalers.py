@@ -11,7 +11,8 @@ from typing_extensions import override
 
 from .errors import ApiError, required
 from .links import key_of, split
-from .resource import Answer, Call, Reference, Resource
+from .references import Reference
+from .resource import Answer, Call, Resource
 from .rules import DISCOVERY, at, between, holds, one_of
 from .store import Object
 

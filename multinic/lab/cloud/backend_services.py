@@ -11,7 +11,8 @@ from typing_extensions import override
 
 from .errors import invalid, not_served, required
 from .links import key_of, link, split
-from .resource import Answer, Call, Handler, Reference, Resource
+from .references import Reference
+from .resource import Answer, Call, Handler, Resource
 from .rules import DISCOVERY, at, between, holds, one_of
 from .store import Object
 

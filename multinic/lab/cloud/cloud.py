@@ -21,7 +21,7 @@ from .events import Events
 from .fabric import Fabric
 from .firewalls import Firewalls
 from .forwarding_rules import ForwardingRules
-from .group_controller import Groups
+from .groups import Groups
 from .health import Health
 from .health_checks import HealthChecks
 from .images import Images

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from .errors import invalid, required
-from .resource import Answer, Call, Reference, Resource
+from .references import Reference
+from .resource import Answer, Call, Resource
 from .rules import DISCOVERY, between, holds, is_port_range, network_of, one_of
 from .store import Object
 

@@ -13,7 +13,8 @@ from typing_extensions import override
 from . import addressing
 from .errors import invalid, not_served, required
 from .links import key_of, link, split
-from .resource import Reference, Resource
+from .references import Reference
+from .resource import Resource
 from .rules import DISCOVERY, address_of, holds, is_port_range, one_of
 from .store import Object
 

@@ -10,7 +10,6 @@ import copy
 import secrets
 import string
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,53 +17,15 @@ from .clock import timestamp
 from .errors import ApiError
 from .group_plan import Member, Target, decide
 from .links import key_of, link, name_of
+from .managed import Managed
 from .store import Object
 
 if TYPE_CHECKING:
     from .cloud import Cloud
 
 _SUFFIX = string.ascii_lowercase + string.digits
-_ACTIONS = (
-    "none",
-    "creating",
-    "creatingWithoutRetries",
-    "recreating",
-    "deleting",
-    "abandoning",
-    "restarting",
-    "refreshing",
-    "verifying",
-    "suspending",
-    "stopping",
-    "resuming",
-    "starting",
-)
 RETRY_SECONDS = 10.0
 """How long the lab waits before it tries again to make a VM (Google's own wait is not published)."""
-
-
-@dataclass
-class Managed:
-    """A VM of the group.
-
-    Attributes:
-        name: Its name, kept when it is repaired.
-        zone: Its zone's name.
-        template: Key of the template that it is made from.
-        action: ``currentAction``.
-        since: Lab time at which it ran last, for the initial delay.
-        available_from: Lab time at which it ran and, where the group heals, was healthy once; None before that.
-        born: Lab time at which it joined the group.
-    """
-
-    name: str
-    zone: str
-    template: str
-    action: str = "CREATING"
-    since: float | None = None
-    available_from: float | None = None
-    born: float = 0.0
-    job: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
 class GroupController:
@@ -72,19 +33,19 @@ class GroupController:
 
     def __init__(self, cloud: Cloud, key: str) -> None:
         self._cloud, self.key = cloud, key
-        self._members: dict[str, Managed] = {}
+        self.members: dict[str, Managed] = {}
         self._wake = asyncio.Event()
-        self._errors: list[dict[str, Any]] = []
+        self.errors: list[dict[str, Any]] = []
         self._task: asyncio.Task[None] | None = None
         value = cloud.store.require(key)
         for name, zone, template, action in value.get("_members", []):
-            self._members[name] = Managed(name, zone, template, action, born=cloud.clock.now())
+            self.members[name] = Managed(name, zone, template, action, born=cloud.clock.now())
 
     # Life
 
     def start(self) -> None:
         """Begins to act; also on what a lab that was killed had left undone."""
-        for member in list(self._members.values()):
+        for member in list(self.members.values()):
             match member.action:
                 case "CREATING" | "RECREATING" | "RESTARTING":
                     self._begin(member, member.action, partial(self._make, member))
@@ -101,18 +62,18 @@ class GroupController:
 
     async def close(self) -> None:
         """Stops acting; the VMs stay."""
-        tasks = [task for task in (self._task, *(m.job for m in self._members.values())) if task]
+        tasks = [task for task in (self._task, *(m.job for m in self.members.values())) if task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def dismantle(self) -> None:
         """Deletes all VMs at once, for a group that is being deleted."""
-        for member in list(self._members.values()):
+        for member in list(self.members.values()):
             if member.action != "DELETING":
                 self._begin(member, "DELETING", partial(self._remove, member, drain=False))
-        while self._members:
-            jobs = [member.job for member in self._members.values() if member.job]
+        while self.members:
+            jobs = [member.job for member in self.members.values() if member.job]
             await asyncio.wait(jobs, timeout=1.0)
 
     async def _run(self) -> None:
@@ -139,13 +100,13 @@ class GroupController:
             keep_names=policy["replacementMethod"] == "RECREATE",
             repair=life.get("defaultActionOnFailure") != "DO_NOTHING",
         )
-        decision = decide(target, [self._as_member(member, value) for member in self._members.values()])
+        decision = decide(target, [self._as_member(member, value) for member in self.members.values()])
         for name in decision.repair:
-            self._repair(self._members[name], value)
+            self._repair(self.members[name], value)
         for name in decision.recreate:
-            self._replace(self._members[name], value)
+            self._replace(self.members[name], value)
         for name in decision.delete:
-            self._delete(self._members[name])
+            self._delete(self.members[name])
         for _ in range(decision.create):
             self._create(value)
         return min(due) if due else None
@@ -156,11 +117,11 @@ class GroupController:
         minimalAction REFRESH (or NONE) and templates that differ in nothing else:
         https://cloud.google.com/compute/docs/instance-groups/updating-managed-instance-groups#minimal_action
         """
-        policy, template = value["updatePolicy"], self._template(value)
+        policy, template = value["updatePolicy"], self.template_of(value)
         if policy["type"] != "PROACTIVE" or policy.get("minimalAction") not in ("NONE", "REFRESH"):
             return
-        for member in self._members.values():
-            instance = self._instance(member)
+        for member in self.members.values():
+            instance = self.instance_key(member)
             if member.template == template or member.action != "NONE" or self._cloud.store.get(instance) is None:
                 continue
             if not self._differ_in_metadata_only(member.template, template):
@@ -183,12 +144,12 @@ class GroupController:
         """Moves VERIFYING on; gives the waits until the next thing that only time brings."""
         now, due = self._cloud.clock.now(), []
         delay, ready = self._initial_delay(value), self._min_ready(value)
-        for member in self._members.values():
-            if member.action not in ("NONE", "VERIFYING") or not self._running(member):
+        for member in self.members.values():
+            if member.action not in ("NONE", "VERIFYING") or not self.running(member):
                 continue
             if member.since is None:
                 member.since = now
-            healthy = not self._checked(value) or self._health(member, "ever_healthy")
+            healthy = not self.checked(value) or self.health_says(member, "ever_healthy")
             if healthy and member.available_from is None:
                 member.available_from = now
             if member.action == "VERIFYING":
@@ -204,10 +165,11 @@ class GroupController:
     def _as_member(self, member: Managed, value: Object) -> Member:
         now = self._cloud.clock.now()
         settled = member.action in ("NONE", "VERIFYING")
-        current = member.template == self._template(value)
+        current = member.template == self.template_of(value)
         # minReadySec is for what an update makes; an outdated VM that serves, serves.
         wait = self._min_ready(value) if current else 0.0
-        available = settled and self._running(member) and member.available_from is not None
+        failed = settled and self._failed(member, value)
+        available = settled and not failed and self.running(member) and member.available_from is not None
         ready = available and now >= (member.available_from or 0.0) + wait
         return Member(
             name=member.name,
@@ -216,20 +178,21 @@ class GroupController:
             busy=member.action in ("CREATING", "RECREATING", "RESTARTING", "REFRESHING"),
             leaving=member.action in ("DELETING", "ABANDONING"),
             ready=ready,
-            failed=settled and self._failed(member, value),
+            failed=failed,
             age=now - member.born,
         )
 
     def _failed(self, member: Managed, value: Object) -> bool:
-        instance = self._cloud.store.get(self._instance(member))
+        instance = self._cloud.store.get(self.instance_key(member))
         if instance is None or instance["status"] in ("TERMINATED", "STOPPED"):
             return True
         # onFailedHealthCheck DO_NOTHING only observes: discovery, InstanceGroupManagerInstanceLifecyclePolicy
         if value["instanceLifecyclePolicy"].get("onFailedHealthCheck") == "DO_NOTHING":
             return False
-        return self._checked(value) and self._health(member, "confirmed_unhealthy")
+        return self.checked(value) and self.health_says(member, "confirmed_unhealthy")
 
-    def _checked(self, value: Object) -> bool:
+    def checked(self, value: Object) -> bool:
+        """Whether the group heals by a health check."""
         return bool(value.get("autoHealingPolicies"))
 
     def _initial_delay(self, value: Object) -> float:
@@ -239,31 +202,34 @@ class GroupController:
     def _min_ready(self, value: Object) -> float:
         return float(value["updatePolicy"].get("minReadySec") or 0)
 
-    def _template(self, value: Object) -> str:
+    def template_of(self, value: Object) -> str:
+        """Key of the template that the group asks for."""
         return key_of(value["instanceTemplate"])
 
-    def _running(self, member: Managed) -> bool:
-        instance = self._cloud.store.get(self._instance(member))
+    def running(self, member: Managed) -> bool:
+        """Whether a member's instance is RUNNING."""
+        instance = self._cloud.store.get(self.instance_key(member))
         return instance is not None and instance["status"] == "RUNNING"
 
-    def _health(self, member: Managed, what: str) -> bool:
-        state = self._cloud.health.heal_state(self.key, self._instance(member))
+    def health_says(self, member: Managed, what: str) -> bool:
+        """A property of what the heal check says of a member; False while it says nothing."""
+        state = self._cloud.health.heal_state(self.key, self.instance_key(member))
         return state is not None and bool(getattr(state, what))
 
     # Acting
 
     def _create(self, value: Object) -> None:
         zones = self._cloud.instance_group_managers.zones(self.key, value)
-        zone = min(zones, key=lambda name: (sum(1 for m in self._members.values() if m.zone == name), name))
-        member = Managed(self._new_name(value), zone, self._template(value), born=self._cloud.clock.now())
-        self._members[member.name] = member
-        self._cloud.events.add("group", self.key, "creating", instance=self._instance(member))
+        zone = min(zones, key=lambda name: (sum(1 for m in self.members.values() if m.zone == name), name))
+        member = Managed(self._new_name(value), zone, self.template_of(value), born=self._cloud.clock.now())
+        self.members[member.name] = member
+        self._cloud.events.add("group", self.key, "creating", instance=self.instance_key(member))
         self._begin(member, "CREATING", partial(self._make, member))
 
     def _new_name(self, value: Object) -> str:
         while True:
             name = f"{value['baseInstanceName']}-{''.join(secrets.choice(_SUFFIX) for _ in range(4))}"
-            if name not in self._members:
+            if name not in self.members:
                 return name
 
     def _repair(self, member: Managed, value: Object) -> None:
@@ -271,20 +237,20 @@ class GroupController:
         # https://cloud.google.com/compute/docs/instance-groups/about-repair
         force = value["instanceLifecyclePolicy"].get("forceUpdateOnRepair") == "YES"
         if force or self._cloud.store.get(member.template) is None:
-            member.template = self._template(value)
-        instance = self._cloud.store.get(self._instance(member))
+            member.template = self.template_of(value)
+        instance = self._cloud.store.get(self.instance_key(member))
         cause = "gone" if instance is None else "stopped" if instance["status"] == "TERMINATED" else "unhealthy"
-        self._cloud.events.add("group", self.key, "repairing", instance=self._instance(member), cause=cause)
+        self._cloud.events.add("group", self.key, "repairing", instance=self.instance_key(member), cause=cause)
         # Whether repair drains is written nowhere; the lab does not (docs/lab-fidelity.md).
         self._begin(member, "RECREATING", partial(self._remake, member, drain=False))
 
     def _replace(self, member: Managed, value: Object) -> None:
-        member.template = self._template(value)
-        self._cloud.events.add("group", self.key, "recreating", instance=self._instance(member))
+        member.template = self.template_of(value)
+        self._cloud.events.add("group", self.key, "recreating", instance=self.instance_key(member))
         self._begin(member, "RECREATING", partial(self._remake, member, drain=True))
 
     def _delete(self, member: Managed) -> None:
-        self._cloud.events.add("group", self.key, "deleting", instance=self._instance(member))
+        self._cloud.events.add("group", self.key, "deleting", instance=self.instance_key(member))
         self._begin(member, "DELETING", partial(self._remove, member, drain=True))
 
     def _begin(self, member: Managed, action: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -302,7 +268,7 @@ class GroupController:
 
     async def _make(self, member: Managed) -> None:
         """Makes the VM's record and runs it, until that works."""
-        key = self._instance(member)
+        key = self.instance_key(member)
         member.since = member.available_from = None
         while True:
             value = self._cloud.store.get(self.key)
@@ -310,7 +276,7 @@ class GroupController:
                 return
             try:
                 if self._cloud.store.get(member.template) is None:
-                    member.template = self._template(value)
+                    member.template = self.template_of(value)
                 if self._cloud.store.get(key) is None:
                     self._cloud.instances.create(key, self._instance_body(member, value))
                 await self._cloud.uninterrupted(self._cloud.machines.start(key))
@@ -319,7 +285,7 @@ class GroupController:
                 self._note(member, error)
                 await self._cloud.clock.sleep(RETRY_SECONDS)
         self._cloud.events.add("group", self.key, "made", instance=key)
-        self._set_action(member, "VERIFYING" if self._checked(value) else "NONE")
+        self._set_action(member, "VERIFYING" if self.checked(value) else "NONE")
 
     async def _remake(self, member: Managed, *, drain: bool) -> None:
         await self._take_down(member, drain=drain)
@@ -327,12 +293,12 @@ class GroupController:
 
     async def _remove(self, member: Managed, *, drain: bool) -> None:
         await self._take_down(member, drain=drain)
-        self._members.pop(member.name, None)
+        self.members.pop(member.name, None)
         self._save()
 
     async def _take_down(self, member: Managed, *, drain: bool) -> None:
-        key = self._instance(member)
-        if drain and self._running(member):
+        key = self.instance_key(member)
+        if drain and self.running(member):
             # The group delays each deletion by the largest draining timeout of the services that use it:
             # https://cloud.google.com/load-balancing/docs/enabling-connection-draining
             seconds = self._cloud.backend_services.draining_timeout(self._group())
@@ -361,20 +327,20 @@ class GroupController:
         return body
 
     def _note(self, member: Managed, error: ApiError) -> None:
-        self._cloud.events.add("group", self.key, "error", instance=self._instance(member), reason=error.message)
-        self._errors.insert(
+        self._cloud.events.add("group", self.key, "error", instance=self.instance_key(member), reason=error.message)
+        self.errors.insert(
             0,
             {
                 "timestamp": timestamp(),
                 "instanceActionDetails": {
                     "action": member.action,
-                    "instance": link(self._instance(member)),
+                    "instance": link(self.instance_key(member)),
                     "version": {"instanceTemplate": link(member.template)},
                 },
                 "error": {"code": error.reason, "message": error.message},
             },
         )
-        del self._errors[100:]
+        del self.errors[100:]
 
     def _set_action(self, member: Managed, action: str) -> None:
         member.action = action
@@ -383,7 +349,7 @@ class GroupController:
     def _save(self) -> None:
         value = self._cloud.store.get(self.key)
         if value is not None:
-            members = [[m.name, m.zone, m.template, m.action] for m in self._members.values()]
+            members = [[m.name, m.zone, m.template, m.action] for m in self.members.values()]
             if members != value.get("_members"):
                 self._cloud.store.put(self.key, {**value, "_members": members})
 
@@ -393,11 +359,11 @@ class GroupController:
         """Makes the named VMs anew by the group's template, draining first."""
         value = self._cloud.store.require(self.key)
         for name in names:
-            self._replace(self._members[name], value)
+            self._replace(self.members[name], value)
 
     def remove(self, names: Iterable[str]) -> None:
         """Deletes the named VMs and lowers the target size by their number."""
-        chosen = [self._members[name] for name in names if self._members[name].action != "DELETING"]
+        chosen = [self.members[name] for name in names if self.members[name].action != "DELETING"]
         for member in chosen:
             self._delete(member)
         size = self._cloud.store.require(self.key)["targetSize"]
@@ -407,7 +373,7 @@ class GroupController:
         """Takes the named VMs out of the group."""
         chosen = list(names)
         for name in chosen:
-            self._members.pop(name)
+            self.members.pop(name)
         self._save()
         self._cloud.fabric.changed()
         size = self._cloud.store.require(self.key)["targetSize"]
@@ -417,146 +383,33 @@ class GroupController:
         """Replaces those of the named VMs that are outdated."""
         value = self._cloud.store.require(self.key)
         for name in names:
-            if self._members[name].template != self._template(value):
-                self._replace(self._members[name], value)
+            if self.members[name].template != self.template_of(value):
+                self._replace(self.members[name], value)
 
     # What a client sees
 
     def _group(self) -> str:
         return self.key.replace("/instanceGroupManagers/", "/instanceGroups/")
 
-    def _instance(self, member: Managed) -> str:
+    def instance_key(self, member: Managed) -> str:
+        """Key of a member's instance."""
         return f"projects/{self._cloud.project}/zones/{member.zone}/instances/{member.name}"
 
     def names(self) -> list[str]:
         """Names of the members."""
-        return sorted(self._members)
+        return sorted(self.members)
 
     def instances(self) -> list[str]:
         """Keys of the members whose instances are there."""
-        keys = sorted(self._instance(member) for member in self._members.values())
+        keys = sorted(self.instance_key(member) for member in self.members.values())
         return [key for key in keys if self._cloud.store.get(key) is not None]
 
     def running_since(self) -> list[tuple[str, float]]:
         """(key, lab time since which it runs) of the members that run and are not on their way out."""
-        found = [(self._instance(m), m.since) for m in self._members.values() if m.action in ("NONE", "VERIFYING")]
+        found = [(self.instance_key(m), m.since) for m in self.members.values() if m.action in ("NONE", "VERIFYING")]
         return [(key, since) for key, since in found if since is not None and self._cloud.store.get(key) is not None]
 
     def owns(self, instance: str) -> bool:
         """Whether an instance is a member."""
-        member = self._members.get(name_of(instance))
-        return member is not None and self._instance(member) == instance
-
-    def current_actions(self) -> dict[str, int]:
-        """``currentActions``: how many VMs are in which action."""
-        counts = dict.fromkeys(_ACTIONS, 0)
-        for member in self._members.values():
-            counts[member.action.lower()] += 1
-        return counts
-
-    def is_stable(self) -> bool:
-        """``status.isStable``: nothing is being done and nothing is left to do."""
-        value = self._cloud.store.require(self.key)
-        if any(member.action != "NONE" for member in self._members.values()):
-            return False
-        if len(self._members) != value["targetSize"] or not all(map(self._running, self._members.values())):
-            return False
-        return value["updatePolicy"]["type"] != "PROACTIVE" or self._all_current(value)
-
-    def version_reached(self) -> bool:
-        """``status.versionTarget.isReached``: all VMs are of the version that was asked for."""
-        value = self._cloud.store.require(self.key)
-        return self._all_current(value) and len(self._members) == value["targetSize"]
-
-    def _all_current(self, value: Object) -> bool:
-        return all(member.template == self._template(value) for member in self._members.values())
-
-    def managed_instances(self) -> list[dict[str, Any]]:
-        """Items of ``listManagedInstances``."""
-        return [self._managed_instance(member) for _, member in sorted(self._members.items())]
-
-    def _managed_instance(self, member: Managed) -> dict[str, Any]:
-        value = self._cloud.store.require(self.key)
-        key = self._instance(member)
-        instance = self._cloud.store.get(key)
-        answer: dict[str, Any] = {
-            "name": member.name,
-            "instance": link(key),
-            "currentAction": member.action,
-            "version": {"instanceTemplate": link(member.template)},
-        }
-        versions = value.get("versions", [])
-        if versions and versions[0].get("name"):
-            answer["version"]["name"] = versions[0]["name"]
-        if instance is not None:
-            answer.update(id=instance["id"], instanceStatus=instance["status"])
-        errors = [e for e in self._errors if e["instanceActionDetails"]["instance"] == link(key)]
-        if errors and member.action in ("CREATING", "RECREATING"):
-            answer["lastAttempt"] = {"errors": {"errors": [errors[0]["error"]]}}
-        if self._checked(value) and instance is not None:
-            state = self._cloud.health.heal_state(self.key, key)
-            check = value["autoHealingPolicies"][0].get("healthCheck")
-            answer["instanceHealth"] = [
-                {"healthCheck": check, "detailedHealthState": state.detailed if state else "UNKNOWN"}
-            ]
-        return answer
-
-    def errors(self) -> list[dict[str, Any]]:
-        """Items of ``listErrors``."""
-        return list(self._errors)
-
-
-class Groups:
-    """The controllers of all groups."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._controllers: dict[str, GroupController] = {}
-
-    def open(self, key: str) -> GroupController:
-        """The controller of a group, begun when it was not."""
-        controller = self._controllers.get(key)
-        if controller is None:
-            controller = self._controllers[key] = GroupController(self._cloud, key)
-            controller.start()
-        return controller
-
-    def get(self, key: str) -> GroupController | None:
-        """The controller of a group, or None."""
-        return self._controllers.get(key)
-
-    def wake(self, key: str) -> None:
-        """Has a group decide again."""
-        self.open(key).wake()
-
-    def wake_all(self) -> None:
-        """Has all groups decide again."""
-        for controller in self._controllers.values():
-            controller.wake()
-
-    def instance_changed(self, instance: str) -> None:
-        """Has the group of an instance decide again."""
-        for controller in self._controllers.values():
-            if controller.owns(instance):
-                controller.wake()
-
-    def group_of(self, instance: str) -> str | None:
-        """Key of the manager that an instance belongs to, or None."""
-        for key, controller in self._controllers.items():
-            if controller.owns(instance):
-                return key
-        return None
-
-    async def dismantle(self, key: str) -> None:
-        """Deletes a group's VMs and then the group."""
-        controller = self.open(key)
-        controller.wake()
-        await controller.dismantle()
-        self._controllers.pop(key, None)
-        await controller.close()
-        self._cloud.instance_group_managers.destroy(key)
-        self._cloud.fabric.changed()
-
-    async def close(self) -> None:
-        """Stops all controllers."""
-        await asyncio.gather(*(controller.close() for controller in self._controllers.values()))
+        member = self.members.get(name_of(instance))
+        return member is not None and self.instance_key(member) == instance

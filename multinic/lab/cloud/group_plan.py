@@ -21,7 +21,7 @@ class Member:
         current: Made from the template that the group asks for.
         busy: Being created, recreated or restarted.
         leaving: Being deleted or abandoned.
-        ready: RUNNING, healthy once where the group heals, and for at least minReadySec.
+        ready: RUNNING, healthy once where the group heals, and for at least minReadySec; not failed since.
         failed: Gone, stopped by itself, or confirmed unhealthy.
         age: Larger is older; breaks ties.
     """
@@ -83,7 +83,7 @@ def decide(target: Target, members: Sequence[Member]) -> Decision:
     if not updating:
         create = max(0, target.size - len(staying))
         delete = _surplus(staying, len(staying) - target.size)
-        return Decision(create=create, delete=delete, repair=repair)
+        return Decision(create=create, delete=delete, repair=tuple(name for name in repair if name not in delete))
     if target.keep_names:
         return _recreate(target, staying, outdated, repair)
     return _substitute(target, members, staying, outdated, repair)
@@ -115,7 +115,10 @@ def _recreate(
             chosen.append(member.name)
             room -= 1
     return Decision(
-        create=missing, delete=surplus, recreate=tuple(chosen), repair=tuple(n for n in repair if n not in chosen)
+        create=missing,
+        delete=surplus,
+        recreate=tuple(chosen),
+        repair=tuple(n for n in repair if n not in (*chosen, *surplus)),
     )
 
 

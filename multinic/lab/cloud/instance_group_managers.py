@@ -14,8 +14,10 @@ from typing_extensions import override
 
 from . import catalog
 from .errors import ApiError, in_use, invalid, required
+from .group_view import GroupView
 from .links import key_of, link, name_of, split
-from .resource import Answer, Call, Handler, Reference, Resource
+from .references import Reference
+from .resource import Answer, Call, Handler, Resource
 from .rules import DISCOVERY, Rule, at, between, holds, matches
 from .store import Object
 
@@ -235,16 +237,16 @@ class InstanceGroupManagers(Resource):
     @override
     def view(self, key: str, value: Object) -> Answer:
         answer = copy.deepcopy(super().view(key, value))
-        controller = self.cloud.groups.open(key)
+        seen = GroupView(self.cloud, self.cloud.groups.open(key))
         surge, unavailable = self.amounts(key, value)
         answer["updatePolicy"]["maxSurge"]["calculated"] = surge
         answer["updatePolicy"]["maxUnavailable"]["calculated"] = unavailable
         for version in answer["versions"]:
             version["targetSize"] = {"calculated": value["targetSize"]}
-        answer["currentActions"] = controller.current_actions()
+        answer["currentActions"] = seen.current_actions()
         answer["status"] = {
-            "isStable": controller.is_stable(),
-            "versionTarget": {"isReached": controller.version_reached()},
+            "isStable": seen.is_stable(),
+            "versionTarget": {"isReached": seen.version_reached()},
             "stateful": {"hasStatefulConfig": False, "perInstanceConfigs": {"allEffective": True}},
             "allInstancesConfig": {"effective": True},
         }
@@ -285,13 +287,13 @@ class InstanceGroupManagers(Resource):
         """The group's VMs: state, current action, health, version."""
         key = self.target(call)
         self.store.require(key)
-        return {"managedInstances": self.cloud.groups.open(key).managed_instances()}
+        return {"managedInstances": GroupView(self.cloud, self.cloud.groups.open(key)).managed_instances()}
 
     def list_errors(self, call: Call) -> Answer:
         """What went wrong when the group acted, newest first."""
         key = self.target(call)
         self.store.require(key)
-        return {"items": self.cloud.groups.open(key).errors()}
+        return {"items": list(self.cloud.groups.open(key).errors)}
 
     def _named(self, call: Call) -> tuple[str, list[str]]:
         key = self.target(call)

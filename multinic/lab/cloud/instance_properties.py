@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import catalog
 from .errors import ApiError, invalid, required
+from .labels import check_labels
 from .links import key_of, link, name_of, region_of, split
-from .resource import check_labels
 from .store import Object
 
 if TYPE_CHECKING:

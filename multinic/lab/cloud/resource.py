@@ -6,7 +6,6 @@ A kind is a subclass with tables (references, defaults, immutable fields, rules)
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from . import fingerprints
 from .clock import timestamp
 from .errors import already_exists, in_use, invalid, not_found, required
+from .labels import check_labels
 from .links import link, name_of, resolve, split
+from .merge import merged
+from .references import Reference, slots
 from .rules import Rule
 from .store import Object
 
@@ -47,23 +49,6 @@ class Call:
         if "region" in self.params:
             return f"regions/{self.params['region']}"
         return "global"
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A field that names another object.
-
-    Attributes:
-        path: Dotted path; ``[]`` enters a list.
-        collection: What it names.
-        scope: Scope of a bare name: ``global``, or ``own`` for the object's own.
-        holds: Whether the object named cannot be deleted while this one refers to it.
-    """
-
-    path: str
-    collection: str
-    scope: str = "own"
-    holds: bool = True
 
 
 class Resource:
@@ -325,7 +310,7 @@ class Resource:
             check_labels(value["labels"])
         own = split(key).scope
         for reference in self.references:
-            for path, owner, slot in _slots(value, reference.path):
+            for path, owner, slot in slots(value, reference.path):
                 text = owner[slot]
                 if text in (None, ""):
                     continue
@@ -355,57 +340,6 @@ class Resource:
                 raise invalid(path, text, f"The referenced {name_of(path.split('[')[0])} resource cannot be found.")
             raise not_found(target)
         return target
-
-
-def merged(old: Object, change: Object) -> Object:
-    """JSON merge patch (RFC 7396), with empty texts and lists clearing as well; lists are replaced as a whole."""
-    result = copy.deepcopy(old)
-    for name, content in change.items():
-        if content in (None, "", []):
-            result.pop(name, None)
-        elif isinstance(content, dict) and isinstance(result.get(name), dict) and name != "labels":
-            result[name] = merged(result[name], content)
-        else:
-            result[name] = copy.deepcopy(content)
-    return result
-
-
-def _slots(value: Any, path: str, prefix: str = "") -> list[tuple[str, Any, Any]]:
-    """(path for messages, container, index) of each value at a path."""
-    head, _, rest = path.partition(".")
-    name = head.removesuffix("[]")
-    if not isinstance(value, dict) or value.get(name) is None:
-        return []
-    if not head.endswith("[]"):
-        if not rest:
-            return [(prefix + name, value, name)]
-        return _slots(value[name], rest, f"{prefix}{name}.")
-    if not isinstance(value[name], list):
-        return []
-    found: list[tuple[str, Any, Any]] = []
-    for index, item in enumerate(value[name]):
-        here = f"{prefix}{name}[{index}]"
-        found += [(here, value[name], index)] if not rest else _slots(item, rest, here + ".")
-    return found
-
-
-_LABEL_KEY = re.compile(r"[a-z\u00df-\u00ff][\w-]{0,62}")
-_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
-
-
-def check_labels(labels: Mapping[str, Any]) -> None:
-    """Refuses labels that Google refuses.
-
-    Keys and values: at most 63 characters of lower-case letters, digits, ``_`` and ``-``, keys begin with a letter, at
-    most 64 labels: https://cloud.google.com/compute/docs/labeling-resources#requirements
-    """
-    if len(labels) > 64:
-        raise invalid("labels", len(labels), "A resource has at most 64 labels.")
-    for name, content in labels.items():
-        if not _LABEL_KEY.fullmatch(name) or name != name.lower():
-            raise invalid("labels", name, "Label keys must match the regex '[a-z][a-z0-9_-]{0,62}'.")
-        if not _LABEL_VALUE.fullmatch(str(content)) or str(content) != str(content).lower():
-            raise invalid(f"labels.{name}", content, "Label values must match the regex '[a-z0-9_-]{0,63}'.")
 
 
 def nothing_there(scope: str) -> Answer:

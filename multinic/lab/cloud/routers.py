@@ -10,7 +10,8 @@ from typing import ClassVar
 from typing_extensions import override
 
 from .errors import invalid, required
-from .resource import Reference, Resource
+from .references import Reference
+from .resource import Resource
 from .rules import DISCOVERY, holds
 from .store import Object
 

@@ -12,7 +12,8 @@ from typing_extensions import override
 
 from .errors import ApiError, invalid, not_served, required
 from .links import key_of, link
-from .resource import Answer, Reference, Resource
+from .references import Reference
+from .resource import Answer, Resource
 from .rules import DISCOVERY, address_of, between, holds, network_of
 from .store import Object
 

@@ -14,7 +14,8 @@ from typing_extensions import override
 from . import addressing
 from .errors import ApiError, invalid, required
 from .links import key_of, link
-from .resource import Answer, Call, Handler, Reference, Resource
+from .references import Reference
+from .resource import Answer, Call, Handler, Resource
 from .rules import holds, network_of, one_of
 from .store import Object
 

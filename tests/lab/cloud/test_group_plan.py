@@ -80,7 +80,7 @@ def situations(draw):
         )
         for i in range(draw(st.integers(0, 8)))
     ]
-    return target, [Member(**{**vars(m), "ready": m.ready and not m.busy and not m.leaving}) for m in members]
+    return target, [Member(**{**vars(m), "ready": m.ready and not (m.busy or m.leaving or m.failed)}) for m in members]
 
 
 @given(situations())
@@ -93,6 +93,9 @@ def test_no_update_goes_below_what_must_be_ready(situation):
     # Nothing is begun on what is already busy or going (but a busy VM may be surplus).
     going = {m.name for m in members if m.leaving}
     assert going.isdisjoint((*decision.delete, *decision.recreate, *decision.repair))
+    assert len({*decision.delete, *decision.recreate, *decision.repair}) == sum(
+        map(len, (decision.delete, decision.recreate, decision.repair))
+    )
     assert len({*decision.delete, *decision.recreate}) == len(decision.delete) + len(decision.recreate)
 
 

@@ -368,7 +368,7 @@ def test_a_vm_that_cannot_be_made_is_reported_and_tried_again(world, run):
             w.substrate.broken.add("*")
             key = await w.group()
             where = {"zone": "us-central1-a", "instanceGroupManager": "fleet"}
-            await w.until(lambda: w.cloud.groups.open(key).errors(), "an error is noted")
+            await w.until(lambda: w.cloud.groups.open(key).errors, "an error is noted")
             errors = (await w.do("instanceGroupManagers.listErrors", **where))["items"]
             assert "no room for another guest" in errors[0]["error"]["message"]
             managed = (await w.do("instanceGroupManagers.listManagedInstances", **where))["managedInstances"]
@@ -444,7 +444,7 @@ def test_a_lab_killed_in_the_middle_of_an_action_ends_it(world, run, fake_substr
     async def first():
         async with world() as w:
             key = await _fleet(w, size=2)
-            w.cloud.groups.open(key)._members[w.members(key)[0].rpartition("/")[2]].action = action
+            w.cloud.groups.open(key).members[w.members(key)[0].rpartition("/")[2]].action = action
             w.cloud.groups.open(key)._save()
             return key
 
