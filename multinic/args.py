@@ -259,7 +259,8 @@ class UpdatesArgs(TypedDict):
     """Seconds that a new VM must have been healthy before the next one is replaced, up to 3600. Default 10."""
     wait: NotRequired[bool]
     """Let `pulumi up` wait until every group runs the new template, and fail if one cannot. Default true; always
-    false with OPPORTUNISTIC."""
+    false with OPPORTUNISTIC. Without waiting, replaced templates are left in the project, since a group may still use
+    them; they are deleted by hand, also after `pulumi destroy`."""
 
 
 class MultinicRouterArgs(TypedDict):
@@ -286,8 +287,9 @@ class MultinicRouterArgs(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Labels of all resources that can have them."""
     generation: NotRequired[str]
-    """Prefix of all names, such as v2. A second router of another generation and route priority beside the first
-    gives an upgrade without a gap. Default none."""
+    """Prefix of all names, such as v2. For an upgrade without a gap, declare a second router of another generation
+    beside the first with a greater `routes.priority`; once its routers are healthy, give it the smaller one. Default
+    none."""
     next_hop: NotRequired[NextHopPolicyArgs]
     """The load balancers."""
     routes: NotRequired[RoutesArgs]

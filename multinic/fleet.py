@@ -136,8 +136,8 @@ class RouterFleet(pulumi.ComponentResource):
                 "max_unavailable_fixed": updates.max_unavailable,
                 "min_ready_sec": updates.min_ready_sec,
             },
-            # Repair brings up what the group asks for now, also in the middle of a rollout.
-            instance_lifecycle_policy={"force_update_on_repair": "YES", "default_action_on_failure": "REPAIR"},
+            # A repaired VM comes back as it was: while a bad template waits at its first VM, repairs do not spread it.
+            instance_lifecycle_policy={"force_update_on_repair": "NO", "default_action_on_failure": "REPAIR"},
             wait_for_instances=waits(settings),
             wait_for_instances_status="UPDATED" if waits(settings) else None,
             opts=self._child(custom_timeouts=timeouts, depends_on=self._after),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from multinic import guest_files
-from multinic.choices import MinimalAction, NicType, UpdateType
+from multinic.choices import NicType
 from multinic.reading import similar
 from multinic.settings import SPOT_DRAIN_SEC, Autoscaled, AutoscalerSettings, Fixed, RouterSettings
 
@@ -148,8 +148,6 @@ def _updates(settings: RouterSettings) -> Findings:
     updates = settings.fleet.updates
     if updates.max_surge == 0 and updates.max_unavailable == 0:
         yield "updates.max_surge", "0 together with max_unavailable 0 lets no VM be replaced; give at least 1"
-    if updates.type is UpdateType.PROACTIVE and updates.minimal_action is MinimalAction.RESTART and updates.max_surge:
-        yield "updates.max_surge", "has no effect on restarts; give max_surge 0 and max_unavailable"
 
 
 MACHINE_RULES = (

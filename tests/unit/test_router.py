@@ -169,6 +169,8 @@ def test_updates_write_every_number_out() -> None:
         "minReadySec": 10,
     }
     assert group["autoHealingPolicies"]["initialDelaySec"] == 60
+    # Repairs must not spread a template whose rollout stands still.
+    assert group["instanceLifecyclePolicy"] == {"forceUpdateOnRepair": "NO", "defaultActionOnFailure": "REPAIR"}
 
 
 def test_probes_reach_every_port_that_a_check_uses() -> None:

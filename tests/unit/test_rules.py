@@ -162,7 +162,6 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
         "updates",
         "updates.max_surge: 0 together with max_unavailable 0 lets no VM be replaced",
     ),
-    ({"updates.minimal_action": "RESTART"}, "updates", "updates.max_surge: has no effect on restarts"),
     ({"access.service_account": "robot"}, "identity", "access.service_account: 'robot' is not the e-mail of a service"),
     ({"access.scopes": ["compute"]}, "identity", "access.scopes[0]: 'compute' is not an OAuth scope"),
     (
