@@ -12,13 +12,16 @@ import select
 import signal
 import socket
 import time
-from typing import Any, Callable
 
 import paths
 import verdict
 from notify import notify
 
-Judge = Callable[["dict[str, Any]", float], "list[dict[str, str]]"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    Judge = Callable[[dict[str, Any], float], list[dict[str, str]]]
 
 MAX_CLIENTS = 128
 """Connections that wait for their request's end; beyond it the oldest goes."""

@@ -71,13 +71,13 @@ def reconcile(router: Router, change: bool = True) -> Outcome:
     target, found, drops = _look(router)
     if not found or not change:
         return Outcome(tuple(found), tuple(found), warnings=_warnings(router), drops=drops)
-    errors = _repair(target, found)
+    errors, loaded = _repair(target, found)
     _write_names(router)
     # Once more where needed: a route needs its link to be up, and lookups are tried only when all else is there.
-    target, left, drops = _look(router)
+    target, left, drops = _look(router, loaded)
     if left:
-        errors = _repair(target, left)
-        target, left, drops = _look(router)
+        errors, loaded = _repair(target, left)
+        target, left, drops = _look(router, loaded)
     return Outcome(tuple(found), tuple(left), tuple(errors), _warnings(router), drops)
 
 
@@ -91,42 +91,52 @@ _names: dict[int, str] = {}
 """NIC number → interface name at the last look."""
 
 
-def _look(router: Router) -> tuple[Wanted, list[Difference], Mapping[str, int]]:
-    """Reads the kernel, once more if a NIC has another name than at the last look."""
+def _look(router: Router, loaded_now: bool = False) -> tuple[Wanted, list[Difference], Mapping[str, int]]:
+    """Reads the kernel.
+
+    Args:
+        router: From the metadata.
+        loaded_now: The filter has just been loaded: what nft prints now is what it must print from now on.
+    """
     macs = {nic.number: nic.mac for nic in router.nics}
     target = wanted(router, _names)
-    observed = kernel.observe(target.lookups, [path for path, _ in target.sysctls])
+    ever_loaded = loaded_now or bool(_loaded()[0])
+    observed = kernel.observe(target.lookups, [path for path, _ in target.sysctls], ever_loaded)
+    if loaded_now and observed.nft:
+        paths.write(paths.NFT_LOADED, json.dumps([target.nft, observed.nft]), 0o600)
     present = kernel.devices(macs, observed.links)
-    if present != _names:
-        _names.clear()
-        _names.update(present)
-        target = wanted(router, present)
-        observed = kernel.observe(target.lookups, [path for path, _ in target.sysctls])
-        present = kernel.devices(macs, observed.links)
-        if present != _names:
-            raise kernel.KernelError("NICs come and go while they are looked at")
     missing = [
         Difference("nic-missing", f"nic{number}: no interface has the MAC {mac}")
         for number, mac in macs.items()
         if number not in present
     ]
-    return target, missing + differences(target, observed, _loaded()), observed.drops
+    if present == _names:
+        return target, missing + differences(target, observed, _loaded()), observed.drops
+    # A NIC is new, gone or has another name: what was asked by the names of the last look says nothing.
+    _names.clear()
+    _names.update(present)
+    target = wanted(router, present)
+    settings = {path: kernel.sysctl(path) for path, _ in target.sysctls}
+    observed = observed._replace(sysctls=settings, lookups={})
+    found = differences(target, observed, _loaded())
+    if all(difference.reason in ("lookup-wrong", "foreign-rule") for difference in found):
+        # All is in place, so the lookups have to be asked for.
+        observed = kernel.observe(target.lookups, settings)
+        found = differences(target, observed, _loaded())
+    return target, missing + found, observed.drops
 
 
-def _repair(target: Wanted, found: list[Difference]) -> list[str]:
+def _repair(target: Wanted, found: list[Difference]) -> tuple[list[str], bool]:
+    """Changes what differs. Returns what failed, and whether the filter was loaded."""
     settings = [difference.sysctl for difference in found if difference.sysctl is not None]
     errors = [f"sysctl {path}: cannot be set to {v}" for path, v in settings if kernel.sysctl(path, v) != v]
     commands = [command for difference in found for command in difference.commands]
     # What is new comes before what is old goes, so that no packet finds a gap.
     errors += kernel.apply(sorted(commands, key=lambda command: " del " in command))
-    if any(difference.reason == "filter-missing" for difference in found):
-        error = kernel.nft_load(target.nft)
-        if error is None:
-            listing = kernel.nft_listing()
-            paths.write(paths.NFT_LOADED, json.dumps([target.nft, listing[0] if listing else ""]), 0o600)
-        else:
-            errors.append(error)
-    return errors
+    if not any(difference.reason == "filter-missing" for difference in found):
+        return errors, False
+    error = kernel.nft_load(target.nft)
+    return (errors, True) if error is None else ([*errors, error], False)
 
 
 def _loaded() -> tuple[str, str]:

@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 import time
-import traceback
 from contextlib import suppress
 from typing import Any
 
@@ -162,6 +161,8 @@ class Watcher:
             except (
                 Exception
             ) as error:  # A mistake of ours closes the traffic port with a reason instead of leaving an old verdict.
+                import traceback  # A megabyte that is needed only now.
+
                 traceback.print_exc()
                 problems.append(("internal-error", repr(error)))
         self.publish(verdict.judge(self.last, self.router, outcome, problems), outcome)
