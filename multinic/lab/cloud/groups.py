@@ -34,23 +34,11 @@ class Groups:
         """Has a group decide again."""
         self.open(key).wake()
 
-    def wake_all(self) -> None:
-        """Has all groups decide again."""
-        for controller in self._controllers.values():
-            controller.wake()
-
     def instance_changed(self, instance: str) -> None:
         """Has the group of an instance decide again."""
         for controller in self._controllers.values():
             if controller.owns(instance):
                 controller.wake()
-
-    def group_of(self, instance: str) -> str | None:
-        """Key of the manager that an instance belongs to, or None."""
-        for key, controller in self._controllers.items():
-            if controller.owns(instance):
-                return key
-        return None
 
     async def dismantle(self, key: str) -> None:
         """Deletes a group's VMs and then the group."""

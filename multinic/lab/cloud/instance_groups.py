@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from .links import key_of, link, split
+from .links import key_of, link
 from .resource import Answer, Call, Handler, Resource
 from .store import Object
 
@@ -73,12 +73,3 @@ class InstanceGroups(Resource):
             "items": items,
             "selfLink": link(key) + "/listInstances",
         }
-
-    def zones(self, group: str) -> list[str]:
-        """Names of the zones that the group spans."""
-        parts = split(group)
-        kind, _, place = parts.scope.partition("/")
-        if kind == "zones":
-            return [place]
-        manager = self.store.get(self.manager(group)) or {}
-        return self.cloud.instance_group_managers.zones(self.manager(group), manager)

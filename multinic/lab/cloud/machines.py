@@ -33,10 +33,6 @@ class Machines:
         self._panicked: set[str] = set()
         self._stopping: set[str] = set()
 
-    def panicked(self, key: str) -> bool:
-        """Whether the machine has panicked and not booted again."""
-        return key in self._panicked
-
     def machine(self, key: str, value: Object) -> Machine:
         """What the substrate is asked to run for an instance."""
         store = self._cloud.store

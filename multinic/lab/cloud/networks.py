@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from .errors import invalid
 from .links import key_of, link
 from .resource import Answer, Resource
 from .rules import between, holds
@@ -97,11 +96,3 @@ class Networks(Resource):
     @override
     def removed(self, key: str, value: Object) -> None:
         self.cloud.fabric.network_removed(key)
-
-
-def require_network(value: Object, field: str) -> str:
-    """The key of the network that an object's field links to."""
-    text = value.get(field)
-    if not text:
-        raise invalid(field, "", "A network is required.")
-    return key_of(str(text))
