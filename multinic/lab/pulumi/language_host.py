@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import runpy
+import select
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -107,10 +109,18 @@ def told(error: Exception, folder: Path) -> str:
     return "\n".join([f"{type(error).__name__}: {text}", *places])
 
 
+def _end_with(process: int) -> None:
+    select.select([process], [], [])
+    os._exit(0)
+
+
 def main(arguments: list[str]) -> int:
     """Serve the engine whose address is the last argument, and print the port."""
     # The engine sends SIGINT when it is done, and waits five seconds for whoever does not go at once.
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    # An engine that is killed sends nothing: its end is seen by itself.
+    engine = os.pidfd_open(os.getppid())
+    threading.Thread(target=_end_with, args=(engine,), daemon=True).start()
     server = grpc.server(ThreadPoolExecutor(_CALLS_AT_ONCE), options=_OPTIONS)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(arguments[-1] if arguments else ""), server)
     port = server.add_insecure_port("127.0.0.1:0")

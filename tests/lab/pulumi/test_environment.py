@@ -44,6 +44,22 @@ def test_the_language_host_starts_from_anywhere_and_prints_its_port(tmp_path: Pa
             host.stdout.close()
 
 
+def test_the_language_host_ends_with_an_engine_that_is_killed(tmp_path: Path) -> None:
+    program = launcher(tmp_path) / "pulumi-language-python"
+    engine = subprocess.Popen(["sh", "-c", f"{program} 127.0.0.1:1 & wait"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert engine.stdout is not None
+        assert int(engine.stdout.readline()) > 0
+        engine.kill()
+        # The pipe ends when the host, which holds its other end, does.
+        assert engine.stdout.read() == ""
+    finally:
+        engine.kill()
+        engine.wait()
+        if engine.stdout:
+            engine.stdout.close()
+
+
 def test_without_a_lab_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(ProvidersError, match="no lab runs in"):
         environment("http://127.0.0.1:1", "t", tmp_path)
