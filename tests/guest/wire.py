@@ -182,6 +182,10 @@ class Wire:
         head, _, body = done.stdout.partition("\n\n") if "\n\n" in done.stdout else done.stdout.partition("\r\n\r\n")
         return (int(head.split()[1]), json.loads(body)) if done.returncode == 0 and head else (0, {})
 
+    def reasons(self) -> set[str]:
+        """Names of the reasons for which the traffic check is closed."""
+        return {reason["name"] for reason in self.probe(0, "10.0.0.9")[1].get("reasons", [])}
+
     def packets(
         self, network: int, what: str, *words: Any, source: str | None = None
     ) -> subprocess.CompletedProcess[str]:
