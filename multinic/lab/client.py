@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -35,11 +35,13 @@ class Lab:
         endpoint: ``http://127.0.0.1:PORT``.
         token: What its front door wants as bearer token.
         folder: Holds objects, disks of the guests, log and control socket.
+        process: Id of its outermost process, where this process started it.
     """
 
     endpoint: str
     token: str
     folder: Path
+    process: int | None = None
 
     @classmethod
     def of(cls, folder: Path) -> Lab:
@@ -138,7 +140,7 @@ def running(
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
         try:
             _wait_until_ready(process, log)
-            yield Lab.of(folder)
+            yield replace(Lab.of(folder), process=process.pid)
         finally:
             _end(process)
             if ephemeral:

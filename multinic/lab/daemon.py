@@ -60,6 +60,8 @@ async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, str
     """
     require_free_port(port)
     door = socket.create_server(("127.0.0.1", port))
+    # Answers are small: without this each waits some 40 ms for the client's delayed acknowledgement.
+    door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     substrate: Substrate = NoMachines()
     if guests:
         from multinic.lab.guests.linux import LinuxSubstrate

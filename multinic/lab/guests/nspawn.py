@@ -65,12 +65,13 @@ class Nspawn:
         notify.parent.mkdir(exist_ok=True)
         notify.unlink(missing_ok=True)
         self._prepare(machine)
-        # Open until the next boot: nspawn has a few more messages, and complains on the console if nobody takes them.
-        self._listener.close()
+        self._close_listener()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._listener.bind(str(notify))
         self._process = await self._launch(machine, notify)
         self.leader = await self._first_message(machine, self._process)
+        # nspawn passes on more messages, above all while the guest shuts down; unread, they would soon block it.
+        asyncio.get_running_loop().add_reader(self._listener, self._read_on)
 
     async def wait(self) -> int:
         """Waits for the guest's end and returns nspawn's exit code."""
@@ -96,12 +97,22 @@ class Nspawn:
 
     def close(self) -> None:
         """Forgets what is not on the disk."""
-        self._listener.close()
+        self._close_listener()
         for path in sorted(self.cgroup.rglob("*/"), reverse=True):
             with contextlib.suppress(OSError):
                 path.rmdir()
         with contextlib.suppress(OSError):
             self.cgroup.rmdir()
+
+    def _read_on(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._listener.recv(4096):
+                pass
+
+    def _close_listener(self) -> None:
+        if self._listener.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._listener)
+        self._listener.close()
 
     def freeze(self, frozen: bool) -> None:
         """Freezes or thaws the guest's programs."""

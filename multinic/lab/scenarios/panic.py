@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from multinic.lab.client import Lab, LabError
+from multinic.lab.scenarios import memory
 from multinic.lab.scenarios.fleet import RouterState, carrier, routers, wait_until_serving
 from multinic.lab.scenarios.report import Run
 from multinic.lab.scenarios.traffic import SLOW_SECONDS, Guest, NewConnections, Sample, Stream
@@ -49,6 +50,8 @@ def run(
         LabError: The fleet did not become whole, or no stream could be opened.
     """
     fleet = wait_until_serving(lab, region, timeout=60)
+    assert lab.process is not None
+    own, guests = memory.megabytes(lab.process)
     connections = NewConnections(lab, client, server, port=5300)
     streams: list[Stream] = []
     try:
@@ -90,6 +93,8 @@ def run(
         heal_s=round(healed - killed, 2),
         healed_by=healed_by,
         ready_s=round(whole - killed, 2),
+        lab_mb=round(own, 1),
+        guest_mb=round(max(guests), 1),
         samples=samples,
     )
 

@@ -35,6 +35,8 @@ class Run:
         detect_s: Until each load balancer had stopped sending new connections to the router.
         heal_s: Until the router's VM ran again, rebooted or recreated; `healed_by` says which.
         ready_s: Until the whole fleet served again.
+        lab_mb: Memory of the lab's own processes.
+        guest_mb: Memory of the largest guest.
         samples: Per stream what came when; for the plot only.
     """
 
@@ -52,6 +54,8 @@ class Run:
     heal_s: float
     healed_by: str
     ready_s: float
+    lab_mb: float
+    guest_mb: float
     samples: dict[str, list[Sample]] = field(default_factory=dict, repr=False)
 
 
@@ -92,6 +96,11 @@ def notes(runs: Sequence[Run]) -> list[str]:
         f"A TCP sender notices that its path works again at its next retransmission, so a gap ends on a step of this "
         f"ladder: {ladder} s.",
     ]
+    lines.append(
+        f"Memory: {max(r.lab_mb for r in runs):.0f} MB for the lab itself, "
+        f"{max(r.guest_mb for r in runs):.0f} MB for the largest guest. "
+        f"From the program's start until all routers served: {median(r.up_s for r in runs):.1f} s."
+    )
     kinds = {kind: [r.longest_gap_s for r in runs if r.settings == kind] for kind in ("ours", "reference")}
     if kinds["ours"] and kinds["reference"]:
         ratio = median(kinds["reference"]) / median(kinds["ours"])

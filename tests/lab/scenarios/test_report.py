@@ -28,6 +28,8 @@ OURS = Run(
     heal_s=30.5,
     healed_by="rebooted",
     ready_s=33.0,
+    lab_mb=120.0,
+    guest_mb=30.0,
     samples={"client → server": STREAM},
 )
 REFERENCE = replace(OURS, settings="reference", longest_gap_s=31.0, detect_s=8.0)
