@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from multinic.lab.client import DEFAULT_PORT, Lab, running
+from multinic.lab.client import DEFAULT_PORT, Lab, LabError, running
 from multinic.lab.remains import state_home
 
 app = typer.Typer(no_args_is_help=True, help="Google Cloud for routers on this machine.")
@@ -87,9 +87,12 @@ def execute(
     folder: Folder = STATE / "default",
 ) -> None:
     """Run a program in a guest: multinic lab exec VM -- ip rule."""
-    from multinic.lab.guests.exec import exec_in_guest
+    from multinic.lab.guests.exec import GuestError, exec_in_guest
 
-    sys.exit(exec_in_guest(folder, machine, command))
+    try:
+        sys.exit(exec_in_guest(folder, machine, command))
+    except GuestError as error:
+        raise LabError(str(error)) from None
 
 
 @app.command()

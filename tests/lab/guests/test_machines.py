@@ -164,6 +164,18 @@ async def life(folder: Path) -> None:
         assert await here.run("g2", "cat", "/var/log/boots") == "started by root\n"
 
 
+async def slow_power_off(folder: Path) -> None:
+    """A guest that reports its progress for a while as it shuts down still ends by itself."""
+    async with lab(folder) as here:
+        slow = {"startup-script": STARTUP, "shutdown-script": "sleep 8\n" + SHUTDOWN}
+        here.substrate.serve_metadata(lambda _: {"instance": {"attributes": slow}})
+        await here.substrate.start(machine("g1", 11))
+        await here.ready("g1")
+        async with asyncio.timeout(PATIENCE):
+            await here.substrate.stop(key("g1"), timeout=10 * PATIENCE)
+        assert "shutdown-script exit status 0" in here.substrate.serial_output(key("g1"))
+
+
 async def changes_of_mind(folder: Path) -> None:
     """Deleted, stopped or cancelled while it boots or waits to boot."""
     async with lab(folder) as here:
@@ -224,6 +236,6 @@ async def programs(folder: Path) -> None:
 
 
 @pytest.mark.guests
-@pytest.mark.parametrize("check", [life, changes_of_mind, programs], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [life, slow_power_off, changes_of_mind, programs], ids=lambda check: check.__name__)
 def test_guests(check: Any, tmp_path: Path) -> None:
     run_inside(check, tmp_path, timeout=240)
