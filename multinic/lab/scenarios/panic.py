@@ -106,7 +106,7 @@ def _open_streams(
 
     A load balancer picks by a hash of the addresses and ports, so source ports are tried until both agree.
     """
-    streams.append(Stream(lab, "client → server", client, server, port=5201, source_port=40001))
+    streams.append(Stream(lab, "client → server", client, server, port=5301, source_port=40001))
     victim = carrier(lab, fleet, nic=0)
     for attempt in range(40):
         back = Stream(lab, "server → client", server, client, port=5400 + attempt, source_port=41000 + attempt)
