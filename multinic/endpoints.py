@@ -21,7 +21,8 @@ if ! command -v iperf3 >/dev/null; then
   echo "multinic: this image has no iperf3; bandwidth cannot be measured with it" >&2
   exit 1
 fi
-exec systemd-run --unit=iperf3 --property=Restart=always iperf3 --server
+# A name of our own: Debian's package brings an iperf3.service, and a unit of that name cannot be made beside it.
+exec systemd-run --unit=multinic-iperf3 --property=Restart=always iperf3 --server
 """
 
 

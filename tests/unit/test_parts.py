@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -100,6 +101,9 @@ def test_endpoints(preview: bool) -> None:
         assert rule["sourceRanges"] == ["10.0.0.0/16", "10.1.0.0/16"]
     for one in declared.all("Instance"):
         assert "accessConfigs" not in one["networkInterfaces"][0]
+        # Debian's package has an iperf3.service; systemd-run refuses a name that is taken.
+        script = one["metadata"]["startup-script"]
+        assert re.findall(r"--unit=(\S+)", script) == ["multinic-iperf3"]
     assert "zones: is empty" in refused(Endpoints, {**ENDS, "zones": []})
     assert "machine_type: 'big' is not a machine type" in refused(Endpoints, {**ENDS, "machine_type": "big"})
     assert "image: is required" in refused(Endpoints, {**ENDS, "image": ""})

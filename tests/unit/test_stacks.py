@@ -11,6 +11,7 @@ import yaml
 
 import stacks
 from multinic import testing
+from multinic.lab.cloud import catalog
 from stacks import links
 from tests.unit.conftest import REPOSITORY
 
@@ -36,6 +37,14 @@ def networks() -> Outputs:
 def test_every_committed_stack_has_a_program() -> None:
     committed = {file.name.split(".")[1] for file in REPOSITORY.glob("Pulumi.*.yaml")}
     assert {config(stack).get("multinic:program", "dev") for stack in committed} == set(stacks.PROGRAMS)
+
+
+def test_the_lab_has_every_zone_that_a_committed_stack_names() -> None:
+    for file in REPOSITORY.glob("Pulumi.*.yaml"):
+        given = config(file.name.split(".")[1])
+        named = {*given.get("multinic:zones", []), *given.get("multinic:endpoints", {}).get("zones", [])}
+        assert named <= set(catalog.ZONES), file.name
+        assert given.get("gcp:region", "us-central1") in catalog.REGIONS
 
 
 def test_networks_export_every_link_by_name_and_region(networks: Outputs) -> None:

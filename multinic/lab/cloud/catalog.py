@@ -21,8 +21,15 @@ ZONES = (
     "us-central1-b",
     "us-central1-c",
     "us-central1-f",
+    # There is no us-east1-a.
+    "us-east1-b",
+    "us-east1-c",
+    "us-east1-d",
+    "us-west1-a",
+    "us-west1-b",
+    "us-west1-c",
 )
-REGIONS = ("europe-west1", "us-central1")
+REGIONS = ("europe-west1", "us-central1", "us-east1", "us-west1")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,12 @@ from .resource import Answer, Resource
 from .rules import between, holds
 from .store import Object
 
-AUTO_RANGES = {"us-central1": "10.128.0.0/20", "europe-west1": "10.132.0.0/20"}
+AUTO_RANGES = {
+    "us-central1": "10.128.0.0/20",
+    "europe-west1": "10.132.0.0/20",
+    "us-west1": "10.138.0.0/20",
+    "us-east1": "10.142.0.0/20",
+}
 """Ranges of an auto mode network: https://cloud.google.com/vpc/docs/subnets#ip-ranges"""
 
 RULES = (
