@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +28,7 @@ def megabytes(supervisor: int) -> tuple[float, list[float]]:
     while todo:
         pid, depth, namespace = todo.pop()
         with suppress(OSError, StopIteration):
-            inside = os.readlink(f"/proc/{pid}/ns/pid")
+            inside = str(Path(f"/proc/{pid}/ns/pid").readlink())
             deeper = depth + (inside != namespace and bool(namespace))
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             size = int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
