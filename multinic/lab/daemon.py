@@ -18,6 +18,7 @@ from pathlib import Path
 import uvicorn
 
 from multinic.lab.api import create_app
+from multinic.lab.api import log as cloud_logging
 from multinic.lab.client import PROJECT, READY, LabError, require_free_port
 from multinic.lab.cloud import Cloud
 from multinic.lab.substrate import NoMachines, Substrate, SubstrateError
@@ -68,6 +69,7 @@ async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, str
 
         substrate = await LinuxSubstrate.create(folder)
     cloud = Cloud(folder, substrate, project=PROJECT, boot_delay=boot_delay, strict=strict)
+    substrate.serve_logging(lambda body: cloud_logging.write_of_guest(cloud, body))
     token = _token(folder)
     server = _Server(uvicorn.Config(create_app(cloud, token), log_level="warning", lifespan="off"))
     stop = asyncio.Event()

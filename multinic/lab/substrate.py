@@ -210,6 +210,9 @@ class Substrate(Protocol):
     def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
         """Sets the function that gives a machine's metadata tree, ``{"instance": …, "project": …}``."""
 
+    def serve_logging(self, write: Callable[[bytes], tuple[int, bytes]]) -> None:
+        """Sets the function that takes the body of a VM's ``entries:write``; it gives HTTP status and body."""
+
     def metadata_changed(self, machine: str) -> None:
         """Wakes `wait_for_change` requests of the machine."""
 
@@ -264,6 +267,9 @@ class NoMachines:
         pass
 
     def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
+        pass
+
+    def serve_logging(self, write: Callable[[bytes], tuple[int, bytes]]) -> None:
         pass
 
     def metadata_changed(self, machine: str) -> None:

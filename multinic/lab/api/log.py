@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import logging
 import re
 from typing import Any
@@ -29,6 +30,22 @@ def serve(cloud: Cloud, verb: str, path: str, body: Any) -> dict[str, Any]:
         case "POST", "v2/entries:list":
             return _list(cloud, _checked(cloud, "ListLogEntriesRequest", body))
     raise ApiError(501, "notImplemented", f"The lab does not serve {verb} /logging/{path}.")
+
+
+def write_of_guest(cloud: Cloud, body: bytes) -> tuple[int, bytes]:
+    """Answers a VM's ``entries:write``: HTTP status and body."""
+    try:
+        try:
+            given = json.loads(body)
+        except (ValueError, RecursionError):
+            raise ApiError(400, "parseError", "Invalid JSON payload received.") from None
+        answer, code = serve(cloud, "POST", "v2/entries:write", given), 200
+    except ApiError as error:
+        answer, code = error.body(compute=False), error.code
+    except Exception:
+        log.exception("entries:write of a VM")
+        answer, code = ApiError(500, "internalError", "The lab itself failed.").body(compute=False), 500
+    return code, json.dumps(answer).encode()
 
 
 def _list(cloud: Cloud, body: dict[str, Any]) -> dict[str, Any]:

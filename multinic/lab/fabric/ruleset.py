@@ -13,6 +13,9 @@ from multinic.lab.substrate import NetworkPlan
 
 METADATA = IPv4Address("169.254.169.254")
 """Metadata server and name server of every VM. https://docs.cloud.google.com/compute/docs/metadata/overview"""
+APIS = IPv4Address("199.36.153.8")
+"""``private.googleapis.com``: Google's APIs for VMs without an external address. Static routes do not apply to it here.
+https://docs.cloud.google.com/vpc/docs/configure-private-google-access"""
 PROBES = IPv4Network("35.191.0.0/16")
 """Where health checks come from. https://docs.cloud.google.com/load-balancing/docs/health-check-concepts"""
 PROBER = IPv4Address("35.191.0.10")
@@ -57,7 +60,7 @@ def ruleset(plan: NetworkPlan, ports: Sequence[Port]) -> Ruleset:
     chains = {
         "prerouting": [
             "type filter hook prerouting priority mangle; policy accept;",
-            f"ip daddr {METADATA} accept",
+            f"ip daddr {{ {METADATA}, {APIS} }} accept",
             *_own_addresses(plan, ports, "iifname", "saddr"),
             # Answers to probes.
             f"ip daddr {PROBES} accept",
@@ -76,6 +79,7 @@ def ruleset(plan: NetworkPlan, ports: Sequence[Port]) -> Ruleset:
             "ct state established,related accept",
             f"ip daddr {METADATA} tcp dport 80 accept",
             f"ip daddr {METADATA} udp dport 53 accept",
+            f"ip daddr {APIS} tcp dport 443 accept",
         ],
         "output": [
             "type filter hook output priority filter; policy accept;",

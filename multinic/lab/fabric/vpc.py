@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from ipaddress import IPv4Address
 
 from multinic.lab.fabric.port import Port, mac_of
-from multinic.lab.fabric.ruleset import METADATA, PROBER, Ruleset, hop_rules, ruleset
+from multinic.lab.fabric.ruleset import APIS, METADATA, PROBER, Ruleset, hop_rules, ruleset
 from multinic.lab.namespaces import Namespace
 from multinic.lab.process import run
 from multinic.lab.substrate import NetworkPlan, SubstrateError
@@ -61,6 +62,7 @@ class Vpc:
             self.namespace.sysctl(SETTINGS)
             await self.namespace.ip(
                 f"address add {METADATA}/32 dev lo",
+                f"address add {APIS}/32 dev lo",
                 f"address add {PROBER}/32 dev lo",
                 f"link add {SINK} type veth peer name sink1",
                 # Without ARP nothing waits for an answer that will not come.
@@ -149,11 +151,11 @@ class Vpc:
             self._gateways = set()
             self.ports.clear()
 
-    def listen(self, port: int) -> socket.socket:
-        """A listening socket on the metadata server's address."""
+    def listen(self, port: int, address: IPv4Address = METADATA) -> socket.socket:
+        """A listening socket on an address of Google's, by default the metadata server's."""
         listener = self.namespace.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((str(METADATA), port))
+        listener.bind((str(address), port))
         listener.listen(128)
         return listener
 

@@ -17,6 +17,8 @@ from multinic.lab.fabric import prober
 from multinic.lab.fabric.port import Port
 from multinic.lab.fabric.vpc import Vpc
 from multinic.lab.guests import image as images
+from multinic.lab.guests.api_server import LOGGING, ApiServer
+from multinic.lab.guests.authority import Authority
 from multinic.lab.guests.control import ControlSocket
 from multinic.lab.guests.image import Image
 from multinic.lab.guests.machine import PANIC_PAUSE, Guest
@@ -58,7 +60,6 @@ class LinuxSubstrate:
             panic_pause: Seconds between a kernel panic and the reboot.
         """
         self._folder = folder
-        self._image = image
         self._first_nic = 0 if nic_prefix == "eth" else FIRST_NIC
         self._nic_prefix = nic_prefix
         self._panic_pause = panic_pause
@@ -66,6 +67,12 @@ class LinuxSubstrate:
         self._vpcs: dict[str, Vpc] = {}
         self._machines: dict[str, _Entry] = {}
         self._metadata = MetadataServer(guest_token)
+        authority = Authority([LOGGING])
+        # In the lab's own /run: gone with the lab.
+        trust = Path("/run/multinic/trust")
+        authority.write_trust(trust)
+        self._image = Image((trust, *image.layers))
+        self._apis = ApiServer(guest_token, authority)
         self._names = NameServer(self._address_of)
         self._control = ControlSocket(folder, self._leader_of)
         self._on_event: Callable[[str, int, MachineEvent], None] = lambda *_: None
@@ -96,6 +103,10 @@ class LinuxSubstrate:
         """See `Substrate.serve_metadata`."""
         self._metadata.metadata_of = metadata_of
 
+    def serve_logging(self, write: Callable[[bytes], tuple[int, bytes]]) -> None:
+        """See `Substrate.serve_logging`."""
+        self._apis.write_log = write
+
     def metadata_changed(self, machine: str) -> None:
         """See `Substrate.metadata_changed`."""
         self._metadata.changed(machine)
@@ -110,6 +121,7 @@ class LinuxSubstrate:
         vpc = self._vpcs.pop(network, None)
         if vpc is not None:
             await self._metadata.leave(network)
+            await self._apis.leave(network)
             self._names.leave(network)
             await vpc.remove()
 
@@ -244,6 +256,7 @@ class LinuxSubstrate:
             vpc = self._vpcs[network] = Vpc(network)
         await vpc.ensure()
         await self._metadata.listen(network, vpc)
+        await self._apis.listen(network, vpc)
         await self._names.listen(network, vpc)
         return vpc
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 
 from multinic.lab.fabric.vpc import Vpc
-from multinic.lab.guests import metadata
+from multinic.lab.guests import connections, metadata
+from multinic.lab.guests.connections import Listeners, Request
 from multinic.lab.guests.metadata import Answer
 
 PORT = 80
-IDLE = 60.0
-"""Seconds after which a connection without a request is closed."""
 FORBIDDEN = Answer(403, b"Missing Metadata-Flavor:Google header.\n", "text/html; charset=UTF-8")
 """Keeps programs from being tricked into asking. https://docs.cloud.google.com/compute/docs/metadata/querying-metadata"""
 
@@ -31,38 +29,22 @@ class MetadataServer:
         self.metadata_of: Callable[[str], dict[str, Any] | None] = lambda _: None
         self._token = token
         self._machines: dict[tuple[str, str], str] = {}
-        self._servers: dict[str, asyncio.Server] = {}
-        self._connections: dict[str, set[asyncio.Task[None]]] = {}
+        self._listeners = Listeners()
         self._changes: dict[str, asyncio.Event] = {}
 
     async def listen(self, network: str, vpc: Vpc) -> None:
         """Answers in a network from now on."""
-        if network in self._servers:
+        if network in self._listeners:
             return
-        tasks = self._connections.setdefault(network, set())
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            tasks.add(task)
-            try:
-                await self._serve(network, reader, writer)
-            finally:
-                tasks.discard(task)
-                writer.close()
+            await self._serve(network, reader, writer)
 
-        self._servers[network] = await asyncio.start_server(serve, sock=vpc.listen(PORT), limit=65536)
+        await self._listeners.open(network, vpc.listen(PORT), serve)
 
     async def leave(self, network: str) -> None:
-        """Stops answering in a network; an open socket would keep its namespace alive."""
-        server = self._servers.pop(network, None)
-        if server is None:
-            return
-        server.close()
-        tasks = self._connections.pop(network)
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Stops answering in a network."""
+        await self._listeners.close(network)
 
     def know(self, network: str, address: str, machine: str) -> None:
         """Says which VM has this address as its nic0's."""
@@ -79,45 +61,35 @@ class MetadataServer:
         self._changes.pop(machine, asyncio.Event()).set()
 
     async def _serve(self, network: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(
-            OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError
-        ):
-            while True:
-                async with asyncio.timeout(IDLE):
-                    head = await reader.readuntil(b"\r\n\r\n")
-                lines = head.decode("latin-1").split("\r\n")
-                method, target, _ = lines[0].split(" ", 2)
-                headers = {
-                    n.strip().lower(): v.strip() for n, _, v in (line.partition(":") for line in lines[1:] if line)
-                }
-                if headers.get("content-length", "0") != "0":
-                    await reader.readexactly(int(headers["content-length"]))
-                address = str(writer.get_extra_info("peername")[0])
+        address = str(writer.get_extra_info("peername")[0])
+        async with contextlib.aclosing(connections.requests(reader)) as requests:
+            async for request in requests:
                 machine = self._machines.get((network, address))
                 if machine is None:
                     # The address of another NIC, or of no VM: as if nobody were there.
                     return
-                reply = await self._answer(machine, method, target, headers, reader)
+                reply = await self._answer(machine, request, reader)
                 if reply is None:
                     return
-                close = headers.get("connection", "").lower() == "close" or lines[0].endswith("HTTP/1.0")
-                writer.write(_encode(reply, close=close, body=method != "HEAD"))
-                await writer.drain()
-                if close:
-                    return
+                headers = {
+                    "Metadata-Flavor": "Google",
+                    "Server": "Metadata Server for VM",
+                    "ETag": reply.etag,
+                    "Content-Type": reply.kind,
+                }
+                with contextlib.suppress(OSError):
+                    await connections.answer(writer, request, reply.status, headers, reply.body)
 
-    async def _answer(
-        self, machine: str, method: str, target: str, headers: dict[str, str], reader: asyncio.StreamReader
-    ) -> Answer | None:
+    async def _answer(self, machine: str, request: Request, reader: asyncio.StreamReader) -> Answer | None:
         """The answer, after a wait if asked for; None if the asker has gone meanwhile."""
-        if headers.get("metadata-flavor") != "Google" or "x-forwarded-for" in headers:
+        if request.headers.get("metadata-flavor") != "Google" or "x-forwarded-for" in request.headers:
             return FORBIDDEN
-        if method not in {"GET", "HEAD"}:
+        if request.method not in {"GET", "HEAD"}:
             return Answer(405, b"Method not allowed\n", "text/html; charset=UTF-8")
-        query = metadata.parse(target)
+        query = metadata.parse(request.target)
         if query is None:
             listing = Answer(200, b"computeMetadata/\n")
-            return listing if target in {"", "/"} else metadata.MISSING
+            return listing if request.target in {"", "/"} else metadata.MISSING
         ends = None if query.timeout is None else asyncio.get_running_loop().time() + query.timeout
         first: str | None = query.last_etag
         while True:
@@ -154,16 +126,3 @@ async def _end_of(reader: asyncio.StreamReader) -> None:
     # Nobody sends a second request before the first is answered; its bytes would be lost here.
     with contextlib.suppress(OSError):
         await reader.read(1)
-
-
-def _encode(answer: Answer, *, close: bool, body: bool) -> bytes:
-    head = [
-        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
-        "Metadata-Flavor: Google",
-        "Server: Metadata Server for VM",
-        f"ETag: {answer.etag}",
-        f"Content-Type: {answer.kind}",
-        f"Content-Length: {len(answer.body)}",
-        *(["Connection: close"] if close else []),
-    ]
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + (answer.body if body else b"")

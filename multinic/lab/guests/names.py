@@ -1,4 +1,4 @@
-"""The VMs' name server: names of VMs and of the metadata server, and nothing else, as nothing leaves the lab.
+"""The VMs' name server: names of VMs, metadata server and Cloud Logging only, as nothing leaves the lab.
 
 Names and search domains as with Google's zonal and global internal DNS:
 https://docs.cloud.google.com/compute/docs/internal-dns
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from ipaddress import IPv4Address
 from typing import cast
 
-from multinic.lab.fabric.ruleset import METADATA
+from multinic.lab.fabric.ruleset import APIS, METADATA
 from multinic.lab.fabric.vpc import Vpc
+from multinic.lab.guests.api_server import LOGGING
 
 PORT = 53
 TTL = 30
@@ -22,7 +23,7 @@ A, ANY, INTERNET = 1, 255, 1
 ANSWER, RECURSION = 0x8400, 0x0180
 NO_SUCH_NAME, NOT_IMPLEMENTED = 3, 4
 
-FIXED = {"metadata.google.internal": METADATA}
+FIXED = {"metadata.google.internal": METADATA, LOGGING: APIS}
 
 
 def search_domains(machine: str) -> list[str]:
