@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 from google.protobuf import any_pb2, empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from multinic.lab.pulumi import schema
 from multinic.lab.pulumi.lifecycle import NotReadyError
@@ -192,6 +192,9 @@ def _abort_not_ready(context: grpc.ServicerContext, error: NotReadyError, inputs
 
     Source: https://github.com/pulumi/pulumi/blob/master/proto/pulumi/provider.proto (ErrorResourceInitFailed).
     """
+    # Late, as a process that has loaded it can no longer load Google's client: both define `google.rpc.Status`.
+    from pulumi.runtime.proto import status_pb2
+
     detail = provider_pb2.ErrorResourceInitFailed(
         id=error.id, properties=pack(error.outputs), reasons=[str(error)], inputs=pack(inputs)
     )
