@@ -58,6 +58,28 @@ def demo(
 
 
 @app.command()
+def run(
+    names: Annotated[
+        list[str], typer.Argument(help="drain, heal, power-cut …, one after another on one fleet; all runs every one.")
+    ],
+    report: Annotated[Path, typer.Option(help="Where report.json, report.md and the plot go.")] = Path("out/run"),
+    boot_delay: BootDelay = 0.0,
+    port: Port = DEFAULT_PORT,
+    engine: Annotated[str, typer.Option(help="auto, pulumi (the real engine) or in-process.")] = "auto",
+) -> None:
+    """Let things happen to the dev stack's fleet under traffic, and show what connections noticed."""
+    from multinic.lab.scenarios.run import Options
+    from multinic.lab.scenarios.run import run as run_scenarios
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _raise_interrupt)
+    options = Options(
+        folder=STATE / f"run-{port}", report=report, boot_delay=boot_delay, port=port, engine=engine, router={}
+    )
+    run_scenarios(names, options, _say)
+
+
+@app.command()
 def up(
     folder: Folder = STATE / "default",
     port: Port = DEFAULT_PORT,

@@ -88,9 +88,17 @@ class Lab:
         """What happened in the lab since event number `after`."""
         return cast(list[dict[str, Any]], self.request("GET", f"/lab/v1/events?after={after}")["events"])
 
+    def last_event(self) -> int:
+        """Number of the newest event, 0 where nothing has happened yet."""
+        return max((event["number"] for event in self.events()), default=0)
+
     def act(self, machine: str, action: str) -> None:
         """Does something physical to a machine: ``panic``, ``cutPower``, ``freeze`` or ``thaw``."""
         self.request("POST", f"/lab/v1/machines/{machine}:{action}")
+
+    def act_on_zone(self, zone: str, action: str) -> None:
+        """``fail`` takes the power from all of a zone, ``restore`` gives it back."""
+        self.request("POST", f"/lab/v1/zones/{zone}:{action}")
 
 
 def require_free_port(port: int) -> None:

@@ -2,6 +2,7 @@
 
 - ``GET /lab/v1/events?after=N``
 - ``POST /lab/v1/machines/KEY:panic | cutPower | freeze | thaw`` (KEY is ``projects/P/zones/Z/instances/NAME``)
+- ``POST /lab/v1/zones/ZONE:fail | restore``
 - ``GET /lab/v1/packet?source=ADDRESS&destination=ADDRESS&protocol=tcp&port=80``
 """
 
@@ -16,6 +17,7 @@ from ..cloud.packet import trace
 from ..substrate import SubstrateError
 
 _MACHINE = re.compile(r"v1/machines/(?P<key>projects/[^/]+/zones/[^/]+/instances/[^/:]+):(?P<action>\w+)")
+_ZONE = re.compile(r"v1/zones/(?P<zone>[^/:]+):(?P<action>fail|restore)")
 
 
 async def serve(cloud: Cloud, verb: str, path: str, query: dict[str, list[str]], body: Any) -> dict[str, Any]:
@@ -31,6 +33,10 @@ async def serve(cloud: Cloud, verb: str, path: str, query: dict[str, list[str]],
             if not values.get(name):
                 raise ApiError(400, "required", f"Required parameter: {name}")
         return trace(cloud, values["source"], values["destination"], values.get("protocol", "tcp"), values.get("port"))
+    if verb == "POST" and (outage := _ZONE.fullmatch(unquote(path))):
+        act = cloud.outages.fail if outage["action"] == "fail" else cloud.outages.restore
+        await act(outage["zone"])
+        return {"done": True}
     found = _MACHINE.fullmatch(unquote(path))
     if found is None or verb != "POST":
         raise ApiError(404, "notFound", f"The lab does not serve {verb} /lab/{path}.")

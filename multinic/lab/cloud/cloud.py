@@ -35,6 +35,7 @@ from .machine_types import MachineTypes
 from .machines import Machines
 from .networks import Networks
 from .operations import Operations
+from .outages import Outages
 from .project_policy import ProjectPolicy
 from .projects import Projects
 from .resource import Answer, Call, Handler, Resource
@@ -79,6 +80,7 @@ class Cloud:
         self.health = Health(self)
         self.groups = Groups(self)
         self.machines = Machines(self)
+        self.outages = Outages(self)
         self.projects = Projects(self)
         self.zones = Zones(self)
         self.regions = Regions(self)

@@ -36,9 +36,13 @@ class Groups:
 
     def instance_changed(self, instance: str) -> None:
         """Has the group of an instance decide again."""
-        for controller in self._controllers.values():
-            if controller.owns(instance):
-                controller.wake()
+        controller = self.owner(instance)
+        if controller is not None:
+            controller.wake()
+
+    def owner(self, instance: str) -> GroupController | None:
+        """The controller of the group that an instance is a member of, or None."""
+        return next((one for one in self._controllers.values() if one.owns(instance)), None)
 
     async def dismantle(self, key: str) -> None:
         """Deletes a group's VMs and then the group."""

@@ -68,6 +68,11 @@ class Machines:
             if value is None:
                 return
             identity = value["id"]
+            try:
+                self._cloud.outages.require_up(name_of(value["zone"]))
+            except ApiError:
+                self._cloud.instances.set_status(key, "TERMINATED")
+                raise
             self._cloud.instances.set_status(key, "STAGING")
             # The networks must be there before a NIC is put into them.
             await self._cloud.fabric.settled()
@@ -147,7 +152,7 @@ class Machines:
             self._panicked.add(key)
         elif event is MachineEvent.BOOTED:
             self._panicked.discard(key)
-        elif key not in self._stopping:
+        elif key not in self._stopping and not self._cloud.outages.hides(key, name_of(value["zone"])):
             # A VM that was powered off from inside or preempted stays down, unless a group repairs it:
             # https://cloud.google.com/compute/docs/instances/instance-life-cycle
             self._panicked.discard(key)

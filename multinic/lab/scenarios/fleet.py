@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from multinic.lab.client import Lab, LabError
@@ -57,8 +58,10 @@ def wanted_size(lab: Lab, region: str) -> int:
     return sum(group["targetSize"] for group in groups)
 
 
-def wait_until_serving(lab: Lab, region: str, *, timeout: float) -> list[RouterState]:
-    """Waits until every router that the groups want is healthy everywhere.
+def wait_until_serving(
+    lab: Lab, region: str, *, timeout: float, meanwhile: Callable[[], None] = lambda: None
+) -> list[RouterState]:
+    """Waits until every router that the groups want is healthy everywhere; `meanwhile` is called again and again.
 
     Raises:
         LabError: Not in time; names the state of each router.
@@ -72,6 +75,7 @@ def wait_until_serving(lab: Lab, region: str, *, timeout: float) -> list[RouterS
         if time.monotonic() >= deadline:
             states = "; ".join(f"{router.name}: {router.health}" for router in fleet) or "there is none"
             raise LabError(f"{wanted} routers should serve after {timeout:.0f} s, but: {states}")
+        meanwhile()
         time.sleep(0.2)
 
 
@@ -94,3 +98,30 @@ def carrier(lab: Lab, fleet: list[RouterState], nic: int) -> RouterState:
 def first_guest(outputs: Mapping[str, Any], role: str) -> Guest:
     """The first ``client`` or ``server`` that the program exports."""
     return Guest(outputs[f"{role}s"][0], outputs[f"{role}_addresses"][0])
+
+
+def group_of(lab: Lab, router: RouterState) -> str:
+    """Path of the managed group that has this router, below the project.
+
+    Raises:
+        LabError: No group has it.
+    """
+    zone = router.key.split("/")[3]
+    for group in lab.items(f"zones/{zone}/instanceGroupManagers"):
+        path = f"zones/{zone}/instanceGroupManagers/{group['name']}"
+        members = lab.compute("POST", f"{path}/listManagedInstances").get("managedInstances", [])
+        if any(_key(member["instance"]) == router.key for member in members):
+            return path
+    raise LabError(f"no group of {zone} has {router.name}")
+
+
+def route_to(lab: Lab, address: str) -> dict[str, Any]:
+    """The route by a load balancer whose destination has this address.
+
+    Raises:
+        LabError: There is none.
+    """
+    for route in lab.items("global/routes"):
+        if route.get("nextHopIlb") and IPv4Address(address) in IPv4Network(route["destRange"]):
+            return route
+    raise LabError(f"no route by a load balancer leads to {address}")

@@ -1,11 +1,11 @@
-"""Throughput of the streams over time, with the kill, the detection and the healing marked."""
+"""Throughput of the streams over time, with what happened meanwhile marked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from multinic.lab.scenarios.report import Run
+from multinic.lab.scenarios.figures import Figures
 from multinic.lab.scenarios.traffic import Sample
 
 BUCKET_SECONDS = 0.25
@@ -13,7 +13,7 @@ BEFORE_SECONDS = 5.0
 
 
 def throughput(samples: Sequence[Sample], until: float) -> tuple[list[float], list[float]]:
-    """Mean Mbit/s per bucket, from `BEFORE_SECONDS` before the kill (time 0) on."""
+    """Mean Mbit/s per bucket, from `BEFORE_SECONDS` before the event (time 0) on."""
     count = int((until + BEFORE_SECONDS) / BUCKET_SECONDS) + 1
     received = [0.0] * count
     for sample in samples:
@@ -28,8 +28,10 @@ def throughput(samples: Sequence[Sample], until: float) -> tuple[list[float], li
     return times, [total * 8 / 1e6 / BUCKET_SECONDS for total in received]
 
 
-def draw(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Writes `pause.svg` and `pause.png`: the first run of each kind of settings, one above the other.
+def draw(
+    runs: Sequence[Figures], folder: Path, *, name: str = "pause", event: str = "a router's kernel panic"
+) -> list[Path]:
+    """Writes `NAME.svg` and `NAME.png`: the first run of each title, one above the other.
 
     Returns:
         The files.
@@ -40,25 +42,19 @@ def draw(runs: Sequence[Run], folder: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     plt.rcParams["svg.hashsalt"] = "multinic"
-    shown = [next(run for run in runs if run.settings == kind) for kind in dict.fromkeys(run.settings for run in runs)]
+    shown = [next(run for run in runs if run.title == title) for title in dict.fromkeys(run.title for run in runs)]
     figure, axes = plt.subplots(len(shown), 1, sharex=True, figsize=(10, 2.4 * len(shown)), squeeze=False)
     for run, axis in zip(shown, axes[:, 0], strict=True):
         for title, samples in run.samples.items():
             axis.step(*throughput(samples, run.ready_s), where="post", linewidth=1, label=title)
-        marks = (
-            ("kill", 0.0, "tab:red"),
-            ("detected", run.detect_s, "tab:purple"),
-            (run.healed_by, run.heal_s, "tab:green"),
-        )
-        for label, moment, colour in marks:
+        for label, moment, colour in run.marks:
             axis.axvline(moment, color=colour, linewidth=1, linestyle="--", label=f"{label} {moment:.1f} s")
-        name = "multinic" if run.settings == "ours" else "reference 1's settings"
-        axis.set_title(f"{name}: longest gap {run.longest_gap_s:.1f} s", loc="left", fontsize=10)
+        axis.set_title(f"{run.title}: longest gap {run.longest_gap_s:.1f} s", loc="left", fontsize=10)
         axis.set_ylabel("Mbit/s")
         axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    axes[-1, 0].set_xlabel("seconds after a router's kernel panic")
+    axes[-1, 0].set_xlabel(f"seconds after {event}")
     figure.tight_layout()
-    files = [folder / "pause.svg", folder / "pause.png"]
+    files = [folder / f"{name}.svg", folder / f"{name}.png"]
     figure.savefig(files[0], metadata={"Date": None})
     figure.savefig(files[1], dpi=120)
     plt.close(figure)

@@ -15,6 +15,7 @@ from multinic.lab.pulumi import cli, engine, in_process
 from multinic.lab.pulumi.deployment import Deployment, DeploymentError
 
 Say = Callable[[str], None]
+Config = Mapping[str, Any]
 PROJECT_NAME = "multinic"
 ENGINES = ("auto", "pulumi", "in-process")
 
@@ -53,7 +54,7 @@ class Program:
             config: dict[str, Any] = dict(yaml.safe_load(path.read_text())["config"])
         except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
             raise LabError(f"{path.name} cannot be read ({error}); run this in a clone of the repository") from None
-        config["multinic:router"] = _merge(config.get("multinic:router", {}), router)
+        config["multinic:router"] = merged(config.get("multinic:router", {}), router)
         if zones is not None:
             known = config.get("multinic:zones", [])
             if zones > len(known):
@@ -101,6 +102,20 @@ class Program:
         except DeploymentError as error:
             raise LabError(str(error)) from None
 
+    def update(self, deployment: Deployment, config: Config, say: Say) -> None:
+        """Runs the program again on what it made, with another configuration.
+
+        Raises:
+            LabError: It failed, or it was not the real engine that made it.
+        """
+        if not isinstance(deployment, engine.EngineDeployment):
+            raise LabError("only the real Pulumi engine can run a program a second time; `make pulumi` builds one")
+        deployment.stack.say = say
+        try:
+            deployment.update(config, preview=False)
+        except DeploymentError as error:
+            raise LabError(str(error)) from None
+
     def _declare(self) -> None:
         runpy.run_path(str(self.folder / "__main__.py"), run_name="__main__")
 
@@ -119,9 +134,10 @@ def choose(engine_name: str, folder: Path | None = None, stack: str = "dev") -> 
     return Program(folder or Path.cwd(), stack, found)
 
 
-def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
+def merged(base: Config, over: Config) -> dict[str, Any]:
+    """One configuration laid over another, level by level."""
+    found = dict(base)
     for key, value in over.items():
-        old = merged.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return merged
+        old = found.get(key)
+        found[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from multinic.lab.scenarios.traffic import Sample
+from multinic.lab.scenarios.figures import Figures, Mark
 
 LADDER_SECONDS = (0.2, 0.6, 1.4, 3.1, 6.5, 13.2, 26.5, 53.7)
 """A silent path is noticed at the next retransmission: 0.2 s, doubling, plus about 5 % (Linux; RFC 6298)."""
@@ -17,48 +17,37 @@ PUBLISHED_SECONDS = 45
 """The pause that reference 1 published for a kernel panic, on Google Cloud."""
 
 
-@dataclass
-class Run:
-    """One kill of one fleet. All times in seconds; moments are relative to the kill.
+@dataclass(kw_only=True)
+class Run(Figures):
+    """One kill of one fleet.
 
     Attributes:
         settings: ``ours`` or ``reference``.
-        engine: What ran the Pulumi program.
-        boot_delay_s: Added to each boot, since guests boot faster here than VMs of a cloud.
-        up_s: From the program's start until all routers served.
-        longest_gap_s: The longer of the two streams' gaps.
-        gaps_s: Longest gap by stream.
-        lost_streams: Streams that broke.
-        failed_connections: New connections that got no answer in a minute.
-        slow_connections: New connections that took longer than half a second.
-        new_connections: How many were tried.
         detect_s: Until each load balancer had stopped sending new connections to the router.
         heal_s: Until the router's VM ran again, rebooted or recreated; `healed_by` says which.
-        ready_s: Until the whole fleet served again.
-        lab_mb: Memory of the lab's own processes.
-        guest_mb: Memory of the largest guest.
-        samples: Per stream what came when; for the plot only.
     """
 
     settings: str
-    engine: str
-    boot_delay_s: float
-    up_s: float
-    longest_gap_s: float
-    gaps_s: dict[str, float]
-    lost_streams: int
-    failed_connections: int
-    slow_connections: int
-    new_connections: int
     detect_s: float
     heal_s: float
     healed_by: str
-    ready_s: float
-    lab_mb: float
-    guest_mb: float
-    samples: dict[str, list[Sample]] = field(default_factory=dict, repr=False)
+
+    @property
+    def title(self) -> str:
+        """For the plot."""
+        return TITLES[self.settings]
+
+    @property
+    def marks(self) -> list[Mark]:
+        """For the plot."""
+        return [
+            ("kill", 0.0, "tab:red"),
+            ("detected", self.detect_s, "tab:purple"),
+            (self.healed_by, self.heal_s, "tab:green"),
+        ]
 
 
+TITLES = {"ours": "multinic", "reference": "reference 1's settings"}
 ROWS: tuple[tuple[str, Callable[[Run], float], str], ...] = (
     ("longest gap of a stream", lambda run: run.longest_gap_s, "{:.1f} s"),
     ("streams lost", lambda run: run.lost_streams, "{:.0f}"),
@@ -76,8 +65,7 @@ def table(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     header = ["after a router's kernel panic"]
     for kind in kinds:
         count = sum(run.settings == kind for run in runs)
-        title = {"ours": "multinic", "reference": "reference 1's settings"}[kind]
-        header.append(f"{title} (median of {count})" if count > 1 else title)
+        header.append(f"{TITLES[kind]} (median of {count})" if count > 1 else TITLES[kind])
     rows = [(*header, "published by reference 1")]
     for title, value, form in ROWS:
         cells = [form.format(median(value(run) for run in runs if run.settings == kind)) for kind in kinds]
@@ -110,22 +98,35 @@ def notes(runs: Sequence[Run]) -> list[str]:
 
 def markdown(runs: Sequence[Run]) -> str:
     """The table and its notes as Markdown."""
-    head, *body = table(runs)
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in body)]
-    return "\n".join([*lines, "", *notes(runs)]) + "\n"
+    return markdown_table(table(runs), notes(runs))
 
 
 def as_text(runs: Sequence[Run]) -> list[str]:
     """The table and its notes as lines for a terminal."""
-    rows = table(runs)
+    return text_table(table(runs), notes(runs))
+
+
+def markdown_table(rows: Sequence[Sequence[str]], below: Sequence[str]) -> str:
+    """Header, rows and lines below them as Markdown."""
+    head, *body = rows
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in body)]
+    return "\n".join([*lines, "", *below]) + "\n"
+
+
+def text_table(rows: Sequence[Sequence[str]], below: Sequence[str]) -> list[str]:
+    """Header, rows and lines below them for a terminal."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [lines[0], "─" * len(lines[0]), *lines[1:], "", *notes(runs)]
+    return [lines[0], "─" * len(lines[0]), *lines[1:], "", *below]
 
 
 def write(runs: Sequence[Run], folder: Path) -> None:
     """Writes `report.json` and `report.md`."""
+    write_files(runs, markdown(runs), folder)
+
+
+def write_files(runs: Sequence[Figures], text: str, folder: Path) -> None:
+    """Writes `report.json`, a list `runs` of what `Figures.as_json` says, and `report.md`."""
     folder.mkdir(parents=True, exist_ok=True)
-    plain = [{key: value for key, value in asdict(run).items() if key != "samples"} for run in runs]
-    (folder / "report.json").write_text(json.dumps({"runs": plain}, indent=2) + "\n")
-    (folder / "report.md").write_text(markdown(runs))
+    (folder / "report.json").write_text(json.dumps({"runs": [run.as_json() for run in runs]}, indent=2) + "\n")
+    (folder / "report.md").write_text(text)

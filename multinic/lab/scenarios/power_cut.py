@@ -1,0 +1,25 @@
+"""The power-cut scenario: a router's VM stops from one moment to the next."""
+
+from __future__ import annotations
+
+from multinic.lab.scenarios.scenario import Scenario
+from multinic.lab.scenarios.stage import Stage
+
+
+def _act(stage: Stage) -> None:
+    router = stage.victim
+    identity = stage.identity(router.key)
+    stage.lab.act(router.key, "cutPower")
+    stage.say(f"power cut of {router.name}")
+    stage.wait_until_it_serves_not(router.key, "detected")
+    stage.wait_until_recreated(router.key, identity)
+
+
+SCENARIO = Scenario(
+    name="power-cut",
+    title="power cut of one router",
+    planned=False,
+    why="its VM is TERMINATED at once, so its load balancers drop it and its group recreates it without waiting for "
+    "a check; the gap ends with the first retransmission after that",
+    act=_act,
+)
