@@ -1,7 +1,7 @@
 # Everything a person does with a clone. `make` alone prints this list.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format pulumi requirements clean
+.PHONY: help setup demo test test-all faults guest-benchmark lint format pulumi requirements clean
 
 PYTHON ?= python3
 REPORT ?= out/demo
@@ -22,6 +22,12 @@ test: setup ## All tests but the slow ones
 
 test-all: setup ## All tests
 	@exec .venv/bin/python -m pytest
+
+faults: setup ## What each of 35 faults does to a router and to connections through it, as a table (root, some 5 minutes)
+	@exec .venv/bin/python tests/guest/faults.py --out out/faults.json
+
+guest-benchmark: setup ## The guest's own figures as ratios: apply, forwarding, repair, idle (root)
+	@exec .venv/bin/python tests/guest/benchmark.py
 
 lint: setup ## ruff, mypy --strict, shellcheck, systemd-analyze verify
 	@tools/lint.sh

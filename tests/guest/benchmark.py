@@ -1,4 +1,4 @@
-"""Figures of the guest, as ratios of one run: `sudo python tests/guest/benchmark.py`. Nothing here has a limit of time.
+"""Figures of the guest, as ratios of one run: `make guest-benchmark`, as root. Nothing here has a limit of time.
 
 - apply: the wanted state by one reconcile pass against one `ip`, `sysctl` or `nft` process per command;
 - forwarding: packets per second with our rules against the same hops with plain routes, offloads off;
@@ -6,6 +6,7 @@
 - idle: CPU and memory of all programs of a VM together.
 """
 
+import os
 import statistics
 import sys
 import tempfile
@@ -142,6 +143,8 @@ def repair_and_idle(folder: Path) -> tuple[float, float, float]:
 
 
 def main() -> None:
+    if os.geteuid() != 0:
+        sys.exit("guest-benchmark: network namespaces need root: sudo make guest-benchmark")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("apply", "forward", "idle"):

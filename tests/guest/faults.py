@@ -1,12 +1,13 @@
 """The fault matrix: what each fault does to a running router and to TCP streams through it, in both directions.
 
-`sudo python tests/guest/faults.py --out out/faults.json` prints a table and writes it as rows: fault, outcome (repaired
+`make faults` (as root) prints a table in Markdown and writes `out/faults.json`, rows: fault, outcome (repaired
 by itself, drained, healed), seconds to repair, longest gap of both streams, lost streams. Network namespaces, no
 systemd: what systemd does (it restarts a dead program) is shown by the lab's scenarios.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,9 @@ PATIENCE = 150.0
 """Seconds in which something must have come of a fault: a dead watcher is waited for longest."""
 
 
+LINE = "| {:36} | {:18} | {:>8} | {:>7} | {:>5} |"
+
+
 def open_for_traffic(made: Wire) -> bool:
     return all(made.probe(network, f"10.{network}.0.9")[0] == 200 for network in (0, 1))
 
@@ -190,8 +194,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/faults.json"), help="where the rows go")
     parser.add_argument("--only", default="", help="faults whose name contains this")
     arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("faults: network namespaces need root: sudo make faults")
     rows = []
-    print(f"{'fault':38} {'outcome':20} {'repair s':>9} {'gap s':>7} {'lost':>5}", flush=True)
+    print(LINE.format("Fault", "Outcome", "Repair s", "Gap s", "Lost"))
+    print(LINE.format("-" * 36, "-" * 18, "-" * 7 + ":", "-" * 6 + ":", "-" * 4 + ":"), flush=True)
     with tempfile.TemporaryDirectory() as base:
         for number, (name, inject) in enumerate(FAULTS.items()):
             if arguments.only in name:
@@ -200,7 +207,7 @@ def main() -> None:
                 rows.append(row := try_fault(name, inject, folder))
                 repair = "" if row["seconds_to_repair"] is None else f"{row['seconds_to_repair']:.2f}"
                 gap = "" if row["longest_gap_s"] is None else f"{row['longest_gap_s']:.2f}"
-                print(f"{name:38} {row['outcome']:20} {repair:>9} {gap:>7} {row['lost_streams']:>5}", flush=True)
+                print(LINE.format(name, row["outcome"], repair, gap, row["lost_streams"]), flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(rows, indent=2) + "\n")
 

@@ -72,6 +72,7 @@ def test_without_metadata_nothing_opens_and_with_it_all_does(make_wire: Callable
     wire.wait_for(lambda: wire.probe(0, "10.0.0.9")[0] == 200, "open")
 
 
+@pytest.mark.slow
 def test_a_metadata_server_that_goes_away_closes_nothing(router: Wire) -> None:
     server = next(process for process in router.processes if "metadata_server" in str(process.args))
     router.stop(server)

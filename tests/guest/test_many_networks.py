@@ -75,6 +75,7 @@ def test_the_kernel_agrees_with_the_model(three: Wire) -> None:
         assert answers.get(question, "drop") == model.lookup(*question), question
 
 
+@pytest.mark.slow
 def test_changed_lists_take_effect(make_wire: Callable[..., Wire]) -> None:
     """A CIDR that is added to the metadata is routed within a moment, and one that is taken away is not."""
     made = make_wire(nics=3)

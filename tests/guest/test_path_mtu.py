@@ -10,6 +10,12 @@ from wire import Wire
 pytestmark = pytest.mark.root
 
 
+FOUR_WAYS = pytest.mark.parametrize(
+    ("narrow", "sender"),
+    [(0, 1), pytest.param(1, 1, marks=pytest.mark.slow), pytest.param(0, 0, marks=pytest.mark.slow), (1, 0)],
+)
+
+
 def uneven(make_wire: Callable[..., Wire], narrow: int, clamp: int | None = None) -> Wire:
     """One network with 1460, the other with 3000; hosts send large segments one by one, as wires carry them."""
     mtus = {narrow: 1460, 1 - narrow: 3000}
@@ -36,6 +42,7 @@ def test_dont_fragment_datagrams_learn_the_path_mtu(make_wire: Callable[..., Wir
     assert wire.packets(sender, "udp", f"10.{narrow}.0.10", 1200, 20).stdout.strip() == "echoed"
 
 
+@pytest.mark.slow
 def test_without_the_sysctl_the_error_goes_astray(make_wire: Callable[..., Wire]) -> None:
     """M-8: shows that the test above can fail, and why the sysctl is always set."""
     wire = uneven(make_wire, narrow=0)
@@ -43,8 +50,7 @@ def test_without_the_sysctl_the_error_goes_astray(make_wire: Callable[..., Wire]
     assert wire.packets(1, "udp", "10.0.0.10", 2500, 2).returncode == 1
 
 
-@pytest.mark.parametrize("narrow", [0, 1])
-@pytest.mark.parametrize("sender", [0, 1])
+@FOUR_WAYS
 def test_tcp_gets_through_from_either_side(make_wire: Callable[..., Wire], narrow: int, sender: int) -> None:
     wire = uneven(make_wire, narrow)
     # Hosts think that the whole path is wide, as containers behind a VM's NIC do.
@@ -52,8 +58,7 @@ def test_tcp_gets_through_from_either_side(make_wire: Callable[..., Wire], narro
     assert wire.packets(sender, "tcp", f"10.{1 - sender}.0.10", 300_000, 20).returncode == 0
 
 
-@pytest.mark.parametrize("narrow", [0, 1])
-@pytest.mark.parametrize("sender", [0, 1])
+@FOUR_WAYS
 def test_clamp_limits_segments_both_ways(make_wire: Callable[..., Wire], narrow: int, sender: int) -> None:
     """S10, M-10: a number, no lookup of a route that may be the wrong one; whichever side is narrow."""
     wire = uneven(make_wire, narrow, clamp=1400)
@@ -94,6 +99,7 @@ def test_a_loop_is_cut_at_its_first_turn(make_wire: Callable[..., Wire]) -> None
     assert "packets 1 " in shown
 
 
+@pytest.mark.slow
 def test_the_loop_without_the_filter(make_wire: Callable[..., Wire]) -> None:
     """Shows that the loop of the test above is real."""
     wire = make_wire()

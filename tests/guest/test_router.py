@@ -2,8 +2,9 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trees import mac
@@ -74,7 +75,22 @@ WIPES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "command"), WIPES, ids=[command for _, command in WIPES])
+def quick(values: Iterable[Any], few: Container[Any]) -> list[Any]:
+    """Parameters of a test of which only a few are tried in the quick run; `make test-all` tries all."""
+    return [pytest.param(*value, marks=() if value[-1] in few else pytest.mark.slow, id=value[-1]) for value in values]
+
+
+QUICK_WIPES = {
+    "addr del 10.1.0.2/32 dev ens5",
+    "link set ens4 down",
+    "route flush table 1001",
+    "rule flush",
+    "rule del pref 0",
+    "route del local 10.1.0.9 dev ens5 table local",
+}
+
+
+@pytest.mark.parametrize(("case", "command"), quick(WIPES, QUICK_WIPES))
 def test_what_others_take_away_comes_back(repaired_router: Wire, case: str, command: str) -> None:
     """Kind 1: another program wipes addresses, links, tables, rules or local routes."""
     router = repaired_router
@@ -124,7 +140,10 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("reason", FAULTS)
+QUICK_FAULTS = {"sysctl-wrong", "rule-missing", "route-missing", "mtu-wrong", "lookup-wrong"}
+
+
+@pytest.mark.parametrize("reason", quick([(reason,) for reason in FAULTS], QUICK_FAULTS))
 def test_verify_tells_each_fault_and_start_repairs_it(still_router: Wire, reason: str) -> None:
     """U3, G7: verify looks at the kernel only, and fails on anything that forwarding needs."""
     wire = still_router

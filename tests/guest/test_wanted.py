@@ -10,7 +10,7 @@ from rule_model import Kernel
 from trees import interface, tree
 from wanted import OUTSIDE, OWN_RULE, Route, Rule, names, wanted
 
-CHECKED = settings(deadline=None, max_examples=60)
+CHECKED = settings(deadline=None, max_examples=30)
 """No limit of time for an example: the machine may be busy."""
 
 DEVICES = {index: f"ens{4 + index}" for index in range(8)}
