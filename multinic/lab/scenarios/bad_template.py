@@ -37,6 +37,19 @@ def _act(stage: Stage) -> None:
     mended = {"machine": {"metadata": {KEY: repaired}, "startup_script": ""}, "updates": {"wait": True}}
     stage.update(merged(stage.config, {"multinic:router": mended}))
     stage.wait(lambda: all_have(stage, repaired), "the next template went through")
+    _remove_kept_templates(stage)
+
+
+def _remove_kept_templates(stage: Stage) -> None:
+    """Removes the template that was replaced without waiting, which the program keeps as its groups went on using it.
+
+    It would hold the subnetworks; a user removes it by hand, too.
+    """
+    made = {made.id.rpartition("/")[2] for made in stage.deployment.resources}
+    for template in stage.lab.items("global/instanceTemplates"):
+        if not {template["name"], str(template["id"])} & made:
+            stage.lab.compute("DELETE", f"global/instanceTemplates/{template['name']}")
+            stage.say(f"template {template['name']}, kept since nobody waited for its groups, removed")
 
 
 def _others(stage: Stage, good: set[str]) -> list[RouterState]:

@@ -97,4 +97,4 @@ def _one_run(
         )
     finally:
         say("taking the fleet down")
-        deployment.destroy(say)
+        program.down(deployment, say)

@@ -116,6 +116,17 @@ class Program:
         except DeploymentError as error:
             raise LabError(str(error)) from None
 
+    def down(self, deployment: Deployment, say: Say) -> None:
+        """Deletes what was made.
+
+        Raises:
+            LabError: Something could not be deleted.
+        """
+        try:
+            deployment.destroy(say)
+        except DeploymentError as error:
+            raise LabError(str(error)) from None
+
     def _declare(self) -> None:
         runpy.run_path(str(self.folder / "__main__.py"), run_name="__main__")
 

@@ -40,7 +40,7 @@ def explain(program: Program, config: Mapping[str, Any], folder: Path, port: int
             for line in packet_lines(lab, source, destination):
                 say(f"  {line}")
         finally:
-            deployment.destroy(say)
+            program.down(deployment, say)
     say(f"\nNot run: guests, traffic and the kill, and so no table and no plot. {missing}")
 
 

@@ -131,7 +131,7 @@ def _fleet(lab: Lab, program: Program, config: Config, boot_delay: float, say: S
         yield stage, seconds
     finally:
         say("taking the fleet down")
-        deployment.destroy(say)
+        program.down(deployment, say)
 
 
 def _one(scenario: Scenario, stage: Stage, up_seconds: float) -> Outcome:

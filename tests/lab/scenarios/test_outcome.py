@@ -1,0 +1,64 @@
+"""The report of scenarios: a row for each, and for what is planned whether the promise was kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from multinic.lab.scenarios import outcome
+from multinic.lab.scenarios.outcome import Outcome
+from multinic.lab.scenarios.traffic import Sample
+
+DRAIN = Outcome(
+    scenario="drain",
+    label="drain of one router",
+    planned=True,
+    kept=True,
+    why="its flows move while it still forwards",
+    marks_s={"drained": 1.5, "fleet whole": 6.7},
+    engine="the real engine",
+    boot_delay_s=0.0,
+    up_s=7.0,
+    longest_gap_s=0.04,
+    gaps_s={"client → server": 0.04, "server → client": 0.02},
+    lost_streams=0,
+    failed_connections=0,
+    slow_connections=0,
+    new_connections=139,
+    ready_s=6.7,
+    lab_mb=120.0,
+    guest_mb=30.0,
+    samples={"client → server": [Sample(step * 0.05, step * 0.05 + 0.04, 100_000) for step in range(-100, 120)]},
+)
+CUT = replace(DRAIN, scenario="power-cut", label="power cut", planned=False, kept=None, longest_gap_s=0.22)
+
+
+def test_a_promise_is_about_gap_connections_and_streams() -> None:
+    assert outcome.promise(0.2, 0, 0)
+    assert not outcome.promise(0.21, 0, 0)
+    assert not outcome.promise(0.0, 1, 0)
+    assert not outcome.promise(0.0, 0, 1)
+
+
+def test_table_says_kept_or_broken_of_what_is_planned_only() -> None:
+    broken = replace(DRAIN, kept=False, failed_connections=3)
+    _, *rows = outcome.table([DRAIN, broken, CUT])
+    assert [row[-1] for row in rows] == ["kept", "broken", ""]
+    assert rows[1][3] == "3 of 139"
+
+
+def test_notes_say_when_each_step_was_and_why() -> None:
+    text = "\n".join(outcome.notes([DRAIN, CUT]))
+    assert "drain of one router: its flows move while it still forwards (drained 1.5 s, fleet whole 6.7 s)." in text
+    assert "≤ 0.2 s" in text
+
+
+def test_files_have_the_demos_form(tmp_path: Path) -> None:
+    files = outcome.write([DRAIN, CUT], tmp_path)
+    assert sorted(file.name for file in files) == ["report.json", "report.md", "scenarios.png", "scenarios.svg"]
+    assert all(file.stat().st_size > 0 for file in files)
+    first, second = json.loads((tmp_path / "report.json").read_text())["runs"]
+    assert (first["scenario"], first["kept"], second["kept"]) == ("drain", True, None)
+    assert first["marks_s"] == {"drained": 1.5, "fleet whole": 6.7}
+    assert "samples" not in first
