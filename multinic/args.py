@@ -260,7 +260,7 @@ class UpdatesArgs(TypedDict):
     wait: NotRequired[bool]
     """Let `pulumi up` wait until every group runs the new template, and fail if one cannot. Default true; always
     false with OPPORTUNISTIC. Without waiting, replaced templates are left in the project, since a group may still use
-    them; they are deleted by hand, also after `pulumi destroy`."""
+    them. Delete them by hand, before `pulumi destroy`: they hold the subnetworks."""
 
 
 class MultinicRouterArgs(TypedDict):

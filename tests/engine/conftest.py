@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,14 +38,13 @@ class RunningLab:
     rest: Rest
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[RunningLab]:
-    """The lab's real daemon, without guests."""
-    folder = tmp_path / "lab"
+@contextmanager
+def daemon(folder: Path, module: str = "multinic.lab.daemon") -> Iterator[RunningLab]:
+    """Runs a lab without guests by a module with the daemon's command line."""
     folder.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "multinic.lab.daemon", "--folder", str(folder), "--port", str(port), "--no-guests"]
+    command = [sys.executable, "-m", module, "--folder", str(folder), "--port", str(port), "--no-guests"]
     with (folder / "out").open("w") as out:
         # It ends when its standard input does, so nothing is left even if these tests are killed.
         daemon = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out, cwd=REPOSITORY)
@@ -64,6 +64,20 @@ def lab(tmp_path: Path) -> Iterator[RunningLab]:
         finally:
             daemon.kill()
             daemon.wait()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[RunningLab]:
+    """The lab's real daemon, without guests."""
+    with daemon(tmp_path / "lab") as running:
+        yield running
+
+
+@pytest.fixture
+def answering_lab(tmp_path: Path) -> Iterator[RunningLab]:
+    """The same, with routers that answer probes; see `answering_daemon`."""
+    with daemon(tmp_path / "lab", "tests.engine.answering_daemon") as running:
+        yield running
 
 
 @dataclass
