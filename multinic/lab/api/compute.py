@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..cloud import ApiError, Cloud
-from ..cloud.resource import Call
+from ..cloud.call import Call
 from .bodies import BodyChecker
 from .documents import Document, Method, Parameter, document
 from .lists import page

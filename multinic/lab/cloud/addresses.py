@@ -11,10 +11,11 @@ from typing import ClassVar
 from typing_extensions import override
 
 from . import addressing
+from .call import Answer
 from .errors import ApiError, invalid, required
 from .links import link, split
 from .references import Reference
-from .resource import Answer, Resource
+from .resource import Resource
 from .rules import DISCOVERY, holds, one_of
 from .store import Object
 

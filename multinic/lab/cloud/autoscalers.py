@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from .call import Answer, Call
 from .errors import ApiError, required
 from .links import key_of, split
 from .references import Reference
-from .resource import Answer, Call, Resource
+from .resource import Resource
 from .rules import DISCOVERY, at, between, holds, one_of
 from .store import Object
 

@@ -150,7 +150,7 @@ class Autoscaling:
         """CPU utilisation of the VMs that have run for longer than the initialisation period."""
         controller = self._cloud.groups.get(group)
         found = []
-        for instance, since in controller.running_since() if controller else ():
+        for instance, since in controller.members.running_since() if controller else ():
             value = self._cloud.store.require(instance)
             sent = self._cloud.substrate.egress_bytes(instance)
             at, before = history.bytes_of.get(instance, (now, sent))

@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from . import references
+from .call import Answer, Call, Handler
 from .errors import invalid, not_served, required
 from .links import key_of, link, split
 from .references import Reference
-from .resource import Answer, Call, Handler, Resource
+from .resource import Resource
 from .rules import DISCOVERY, at, between, holds, one_of
 from .store import Object
 
@@ -175,7 +177,7 @@ class BackendServices(Resource):
         service = self.store.require(key)
         if not call.body.get("group"):
             raise required("group")
-        group = self.require_reference("group", call.body["group"], "instanceGroups", "own", split(key).scope)
+        group = references.require(self.cloud, "group", call.body["group"], "instanceGroups", "own", split(key).scope)
         if link(group) not in [backend["group"] for backend in _backends(service)]:
             raise invalid("group", call.body["group"], "The group is not a backend of this service.")
         return {

@@ -14,6 +14,7 @@ from .addresses import Addresses
 from .autoscalers import Autoscalers
 from .autoscaling import Autoscaling
 from .backend_services import BackendServices
+from .call import Answer, Call, Handler
 from .clock import Clock, timestamp
 from .disks import Disks
 from .errors import ApiError, not_found
@@ -38,7 +39,7 @@ from .operations import Operations
 from .outages import Outages
 from .project_policy import ProjectPolicy
 from .projects import Projects
-from .resource import Answer, Call, Handler, Resource
+from .resource import Resource
 from .resource_policies import ResourcePolicies
 from .routers import Routers
 from .routes import Routes

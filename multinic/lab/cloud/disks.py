@@ -10,8 +10,9 @@ from typing import ClassVar
 from typing_extensions import override
 
 from . import catalog
+from .call import Answer
 from .links import key_of, link, name_of, split
-from .resource import Answer, Resource
+from .resource import Resource
 from .store import Object
 
 

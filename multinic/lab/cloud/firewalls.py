@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from .call import Answer, Call
 from .errors import invalid, required
 from .references import Reference
-from .resource import Answer, Call, Resource
+from .resource import Resource
 from .rules import DISCOVERY, between, holds, is_port_range, network_of, one_of
 from .store import Object
 

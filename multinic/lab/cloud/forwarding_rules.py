@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from . import addressing
+from . import addressing, references
 from .errors import invalid, not_served, required
 from .links import key_of, link, split
 from .references import Reference
@@ -123,7 +123,7 @@ class ForwardingRules(Resource):
         if not wanted:
             return addressing.choose(self.store, subnetwork)
         if address_of(wanted) is None:
-            reserved = self.require_reference("IPAddress", wanted, "addresses", "own", split(key).scope)
+            reserved = references.require(self.cloud, "IPAddress", wanted, "addresses", "own", split(key).scope)
             wanted = self.store.require(reserved)["address"]
         held = addressing.reservation(self.store, subnetwork, wanted)
         shared: frozenset[str] = frozenset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .group_states import checked, template_of
 from .links import link
 from .managed import Managed
 from .store import Object
@@ -38,17 +39,17 @@ class GroupView:
     def current_actions(self) -> dict[str, int]:
         """``currentActions``: how many VMs are in which action."""
         counts = dict.fromkeys(_ACTIONS, 0)
-        for member in self._group.members.values():
+        for member in self._group.members:
             counts[member.action.lower()] += 1
         return counts
 
     def is_stable(self) -> bool:
         """``status.isStable``: nothing is being done and nothing is left to do."""
         value = self._cloud.store.require(self._group.key)
-        if any(member.action != "NONE" for member in self._group.members.values()):
+        if any(member.action != "NONE" for member in self._group.members):
             return False
         if len(self._group.members) != value["targetSize"] or not all(
-            map(self._group.running, self._group.members.values())
+            map(self._group.members.running, self._group.members)
         ):
             return False
         return value["updatePolicy"]["type"] != "PROACTIVE" or self._all_current(value)
@@ -59,15 +60,15 @@ class GroupView:
         return self._all_current(value) and len(self._group.members) == value["targetSize"]
 
     def _all_current(self, value: Object) -> bool:
-        return all(member.template == self._group.template_of(value) for member in self._group.members.values())
+        return all(member.template == template_of(value) for member in self._group.members)
 
     def managed_instances(self) -> list[dict[str, Any]]:
         """Items of ``listManagedInstances``."""
-        return [self._managed_instance(member) for _, member in sorted(self._group.members.items())]
+        return [self._managed_instance(member) for member in sorted(self._group.members, key=lambda m: m.name)]
 
     def _managed_instance(self, member: Managed) -> dict[str, Any]:
         value = self._cloud.store.require(self._group.key)
-        key = self._group.instance_key(member)
+        key = self._group.members.instance_key(member)
         instance = self._cloud.store.get(key)
         answer: dict[str, Any] = {
             "name": member.name,
@@ -83,7 +84,7 @@ class GroupView:
         errors = [e for e in self._group.errors if e["instanceActionDetails"]["instance"] == link(key)]
         if errors and member.action in ("CREATING", "RECREATING"):
             answer["lastAttempt"] = {"errors": {"errors": [errors[0]["error"]]}}
-        if self._group.checked(value) and instance is not None:
+        if checked(value) and instance is not None:
             state = self._cloud.health.heal_state(self._group.key, key)
             check = value["autoHealingPolicies"][0].get("healthCheck")
             answer["instanceHealth"] = [

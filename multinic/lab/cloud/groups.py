@@ -42,7 +42,7 @@ class Groups:
 
     def owner(self, instance: str) -> GroupController | None:
         """The controller of the group that an instance is a member of, or None."""
-        return next((one for one in self._controllers.values() if one.owns(instance)), None)
+        return next((one for one in self._controllers.values() if one.members.own(instance)), None)
 
     async def dismantle(self, key: str) -> None:
         """Deletes a group's VMs and then the group."""

@@ -139,7 +139,7 @@ class Health:
             controller = self._cloud.groups.get(manager)
             if not policies or not policies[0].get("healthCheck") or controller is None:
                 continue
-            for instance in controller.instances():
+            for instance in controller.members.instances():
                 machine = store.get(instance)
                 if machine is not None and self._running(machine):
                     nic = machine["networkInterfaces"][0]

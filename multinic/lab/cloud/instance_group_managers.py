@@ -13,15 +13,15 @@ from typing import ClassVar
 from typing_extensions import override
 
 from . import catalog
+from .call import Answer, Call, Handler
 from .errors import ApiError, in_use, invalid, required
+from .group_rules import RULES
 from .group_view import GroupView
 from .links import key_of, link, name_of, split
 from .references import Reference
-from .resource import Answer, Call, Handler, Resource
-from .rules import DISCOVERY, Rule, at, between, holds, matches
+from .resource import Resource
 from .store import Object
 
-_UPDATES = "https://cloud.google.com/compute/docs/instance-groups/updating-managed-instance-groups"
 _ZONE = re.compile(r"(?:.*/)?zones/([^/]+)$")
 
 
@@ -34,61 +34,6 @@ def _amount(policy: Object, name: str, size: int, default: int) -> int:
         share = size * int(value["percent"]) / 100
         return math.ceil(share) if name == "maxSurge" else math.floor(share)
     return default
-
-
-def _both_zero(group: Object) -> bool:
-    policy = group.get("updatePolicy") or {}
-    return bool(at(policy, "maxSurge.fixed") == 0 and at(policy, "maxUnavailable.fixed") == 0)
-
-
-RULES: tuple[Rule, ...] = (
-    matches("baseInstanceName", r"[a-z](?:[-a-z0-9]{0,57})?", DISCOVERY + "InstanceGroupManager.baseInstanceName"),
-    between("targetSize", 0, 1000, "https://cloud.google.com/compute/docs/instance-groups#managed_instance_groups"),
-    between("updatePolicy.minReadySec", 0, 3600, "discovery document compute.beta, updatePolicy.minReadySec"),
-    holds(
-        "autoHealingPolicies",
-        "At most one autohealing policy may be given, with initialDelaySec from 0 to 3600.",
-        DISCOVERY + "InstanceGroupManager.autoHealingPolicies, initialDelaySec",
-        lambda group: (
-            len(group.get("autoHealingPolicies", [])) <= 1
-            and all(0 <= int(p.get("initialDelaySec") or 0) <= 3600 for p in group.get("autoHealingPolicies", []))
-        ),
-    ),
-    holds(
-        "updatePolicy.maxUnavailable",
-        "maxSurge and maxUnavailable cannot both be 0.",
-        _UPDATES + "#max_unavailable",
-        lambda group: not _both_zero(group),
-    ),
-    holds(
-        "updatePolicy.maxSurge",
-        "Percentages may be used only when the target size is at least 10.",
-        _UPDATES + "#max_surge",
-        lambda group: (
-            group.get("targetSize", 0) >= 10
-            or not (at(group, "updatePolicy.maxSurge.percent") or at(group, "updatePolicy.maxUnavailable.percent"))
-        ),
-    ),
-    holds(
-        "updatePolicy.replacementMethod",
-        "RECREATE needs maxSurge 0 and maxUnavailable above 0.",
-        DISCOVERY + "InstanceGroupManagerUpdatePolicy.replacementMethod",
-        lambda group: (
-            at(group, "updatePolicy.replacementMethod") != "RECREATE"
-            or (
-                not at(group, "updatePolicy.maxSurge.fixed")
-                and not at(group, "updatePolicy.maxSurge.percent")
-                and at(group, "updatePolicy.maxUnavailable.fixed") != 0
-            )
-        ),
-    ),
-    holds(
-        "versions",
-        "The lab serves one version a group (no canary).",
-        "docs/lab-fidelity.md",
-        lambda group: len(group.get("versions", [])) <= 1,
-    ),
-)
 
 
 class InstanceGroupManagers(Resource):
@@ -298,7 +243,7 @@ class InstanceGroupManagers(Resource):
     def _named(self, call: Call) -> tuple[str, list[str]]:
         key = self.target(call)
         self.store.require(key)
-        members = self.cloud.groups.open(key).names()
+        members = self.cloud.groups.open(key).members.names()
         names = []
         for index, text in enumerate(call.body.get("instances") or []):
             name = name_of(str(text))

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from .call import Answer, Call, Handler
 from .links import key_of, link
-from .resource import Answer, Call, Handler, Resource
+from .resource import Resource
 from .store import Object
 
 
@@ -41,7 +42,7 @@ class InstanceGroups(Resource):
     def instances(self, group: str) -> list[str]:
         """Keys of the group's instances that are there, by key."""
         controller = self.cloud.groups.get(self.manager(group))
-        return controller.instances() if controller else []
+        return controller.members.instances() if controller else []
 
     @override
     def view(self, key: str, value: Object) -> Answer:

@@ -6,7 +6,7 @@ import re
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
-from . import catalog
+from . import catalog, references
 from .errors import ApiError, invalid, required
 from .labels import check_labels
 from .links import key_of, link, name_of, region_of, split
@@ -124,9 +124,7 @@ class Properties:
             raise invalid(field + ".stackType", nic.get("stackType"), "The lab serves IPv4 only.")
         if nic.get("subnetwork"):
             scope = f"regions/{region}" if region else "global"
-            key = self.cloud.subnetworks.require_reference(
-                field + ".subnetwork", nic["subnetwork"], "subnetworks", "own", scope
-            )
+            key = references.require(self.cloud, field + ".subnetwork", nic["subnetwork"], "subnetworks", "own", scope)
             if region and split(key).scope != f"regions/{region}":
                 raise invalid(field + ".subnetwork", nic["subnetwork"], f"The subnetwork must be in region '{region}'.")
             nic["subnetwork"] = link(key)
@@ -141,7 +139,7 @@ class Properties:
         self.held.add(network)
 
     def _network(self, field: str, text: str) -> str:
-        return self.cloud.networks.require_reference(field + ".network", text, "networks", "global", self.scope)
+        return references.require(self.cloud, field + ".network", text, "networks", "global", self.scope)
 
     def _choose_subnetwork(self, field: str, nic: Object, network: str, region: str | None) -> None:
         if not self.cloud.store.require(network).get("autoCreateSubnetworks"):

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from .call import Call
 from .errors import required
 from .instance_properties import Properties
 from .links import split
-from .resource import Call, Resource
+from .resource import Resource
 from .store import Object
 
 

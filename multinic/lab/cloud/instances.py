@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from . import addressing, fingerprints
+from .call import Answer, Call, Handler
 from .clock import timestamp
 from .errors import ApiError, already_exists, in_use, invalid, required
 from .instance_properties import Properties, check_metadata, check_tags
 from .links import key_of, link, name_of, split
-from .resource import Answer, Call, Handler, Resource
+from .resource import Resource
 from .store import Object
 
 

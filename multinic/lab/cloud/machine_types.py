@@ -11,9 +11,10 @@ from typing import ClassVar
 from typing_extensions import override
 
 from . import catalog
+from .call import Answer, Call
 from .errors import not_found
 from .links import link
-from .resource import Answer, Call, Resource
+from .resource import Resource
 
 
 class MachineTypes(Resource):

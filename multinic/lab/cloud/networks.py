@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from .call import Answer
 from .links import key_of, link
-from .resource import Answer, Resource
+from .resource import Resource
 from .rules import between, holds
 from .store import Object
 

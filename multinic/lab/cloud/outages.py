@@ -50,7 +50,7 @@ class Outages:
         await asyncio.gather(*(self._cut(key) for key in self._machines(zone, "RUNNING")))
 
     async def restore(self, zone: str) -> None:
-        """Gives the power back: machines start again where their `automaticRestart` says so; groups make theirs anew."""
+        """Gives the power back: groups make their machines anew, others start where `automaticRestart` says so."""
         self._require(zone)
         self._down.discard(zone)
         self._tell(zone, "up")

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from .call import Answer, Call, Handler
 from .errors import not_found
 from .links import link
-from .resource import Answer, Call, Handler, Resource
+from .resource import Resource
 
 
 class Projects(Resource):

@@ -6,49 +6,22 @@ A kind is a subclass with tables (references, defaults, immutable fields, rules)
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import fingerprints
+from . import fingerprints, references
+from .call import Answer, Call, Handler
 from .clock import timestamp
-from .errors import already_exists, in_use, invalid, not_found, required
+from .errors import already_exists, in_use, invalid, required
 from .labels import check_labels
-from .links import link, name_of, resolve, split
+from .links import link, split
 from .merge import merged
-from .references import Reference, slots
+from .references import Reference
 from .rules import Rule
 from .store import Object
 
 if TYPE_CHECKING:
     from .cloud import Cloud
-
-Answer = dict[str, Any]
-Handler = Callable[["Call"], Answer | Coroutine[Any, Any, Answer]]
-
-
-@dataclass(frozen=True)
-class Call:
-    """One request, already matched to a method of the discovery document and checked by it.
-
-    Attributes:
-        method: Such as ``instanceGroupManagers.resize``.
-        params: Path and query parameters.
-        body: The request's JSON object; nulls and empty texts are gone, but for a patch, where they mean "clear".
-    """
-
-    method: str
-    params: Mapping[str, Any]
-    body: Object = field(default_factory=dict)
-
-    @property
-    def scope(self) -> str:
-        """``global``, ``regions/R`` or ``zones/Z``."""
-        if "zone" in self.params:
-            return f"zones/{self.params['zone']}"
-        if "region" in self.params:
-            return f"regions/{self.params['region']}"
-        return "global"
 
 
 class Resource:
@@ -173,7 +146,9 @@ class Resource:
         for name, content in self.defaults.items():
             if value.get(name) in (None, "", [], {}):
                 value[name] = copy.deepcopy(content)
-        held = self.link_up(key, value)
+        if value.get("labels"):
+            check_labels(value["labels"])
+        held = references.link_up(self.cloud, self.references, key, value)
         self.complete(key, value)
         for rule in self.rules:
             rule.apply(value)
@@ -300,46 +275,6 @@ class Resource:
         self.stamp(value)
         self.store.put(key, value)
         return self.cloud.operations.done("setLabels", call.scope, key)
-
-    # References
-
-    def link_up(self, key: str, value: Object) -> set[str]:
-        """Turns references into full links; gives the keys that they hold."""
-        held: set[str] = set()
-        if value.get("labels"):
-            check_labels(value["labels"])
-        own = split(key).scope
-        for reference in self.references:
-            for path, owner, slot in slots(value, reference.path):
-                text = owner[slot]
-                if text in (None, ""):
-                    continue
-                target = self.require_reference(path, str(text), reference.collection, reference.scope, own)
-                owner[slot] = link(target)
-                if reference.holds:
-                    held.add(target)
-        return held
-
-    def require_reference(self, path: str, text: str, collection: str, scope: str, own: str) -> str:
-        """The key that a reference means.
-
-        Raises:
-            ApiError: 400 ``invalid`` for a text that is no reference to such a thing or (in a nested field) to nothing,
-                404 ``notFound`` for one to nothing.
-        """
-        try:
-            target = resolve(text, self.project, collection, "global" if scope == "global" else own)
-            parts = split(target)
-        except ValueError:
-            raise invalid(path, text, "The URL is malformed.") from None
-        if parts.collection != collection:
-            raise invalid(path, text, f"Unexpected resource collection '{parts.collection}'.")
-        target = self.cloud.by_number(target)
-        if self.store.get(target) is None:
-            if "[" in path:
-                raise invalid(path, text, f"The referenced {name_of(path.split('[')[0])} resource cannot be found.")
-            raise not_found(target)
-        return target
 
 
 def nothing_there(scope: str) -> Answer:

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from .call import Answer
 from .errors import not_served, required
-from .resource import Answer, Resource
+from .resource import Resource
 from .rules import DISCOVERY, between
 from .store import Object
 

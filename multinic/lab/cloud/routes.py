@@ -10,10 +10,12 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from . import references
+from .call import Answer
 from .errors import ApiError, invalid, not_served, required
 from .links import key_of, link
 from .references import Reference
-from .resource import Answer, Resource
+from .resource import Resource
 from .rules import DISCOVERY, address_of, between, holds, network_of
 from .store import Object
 
@@ -92,7 +94,7 @@ class Routes(Resource):
                     "nextHopIlb", text, "No internal forwarding rule of the route's network has this address."
                 )
             return
-        rule = self.require_reference("nextHopIlb", text, "forwardingRules", "own", "global")
+        rule = references.require(self.cloud, "nextHopIlb", text, "forwardingRules", "own", "global")
         if self.store.require(rule)["network"] != value["network"]:
             raise invalid("nextHopIlb", text, "The forwarding rule must be in the route's network.")
         value["nextHopIlb"] = link(rule)

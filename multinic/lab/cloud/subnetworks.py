@@ -12,10 +12,11 @@ from typing import ClassVar
 from typing_extensions import override
 
 from . import addressing
+from .call import Answer, Call, Handler
 from .errors import ApiError, invalid, required
 from .links import key_of, link
 from .references import Reference
-from .resource import Answer, Call, Handler, Resource
+from .resource import Resource
 from .rules import holds, network_of, one_of
 from .store import Object
 

@@ -11,9 +11,10 @@ from typing import ClassVar
 from typing_extensions import override
 
 from . import catalog
+from .call import Answer, Call
 from .errors import not_found
 from .links import link, region_of
-from .resource import Answer, Call, Resource
+from .resource import Resource
 
 
 def _id(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from multinic.lab.cloud import Cloud
-from multinic.lab.cloud.resource import Call
+from multinic.lab.cloud.call import Call
 from multinic.lab.substrate import (
     Machine,
     MachineEvent,
@@ -222,7 +222,7 @@ class World:
         return self.cloud.instance_group_managers.view(key, self.cloud.store.require(key))
 
     def members(self, key: str) -> list[str]:
-        return self.cloud.groups.open(key).instances()
+        return self.cloud.groups.open(key).members.instances()
 
     def identity(self, instance: str) -> str | None:
         value = self.cloud.store.get(instance)

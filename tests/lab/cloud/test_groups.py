@@ -445,7 +445,7 @@ def test_a_lab_killed_in_the_middle_of_an_action_ends_it(world, run, fake_substr
         async with world() as w:
             key = await _fleet(w, size=2)
             w.cloud.groups.open(key).members[w.members(key)[0].rpartition("/")[2]].action = action
-            w.cloud.groups.open(key)._save()
+            w.cloud.groups.open(key).members.save()
             return key
 
     async def second(key):
