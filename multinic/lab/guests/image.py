@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ PACKAGES = (
     *("iproute2", "iputils-ping", "nftables", "iperf3", "procps", "python3"),
 )
 """What Google's images have and routers and measurements need. No curl, no gcloud: nothing may need them."""
+
+AGENT = "google-guest-agent"
+"""Debian's package of Google's guest agent and script runner, of 2021. Google's own images have a newer one."""
 
 RECIPE = "2"
 """Counts the changes of how the packages become a root filesystem."""
@@ -41,6 +44,10 @@ ENABLED = {
     "lab-nic0.service": ("network-online.target", "multi-user.target"),
     "lab-startup-script.service": ("multi-user.target",),
 }
+IN_PLACE_OF_AGENT = ("google_metadata_script_runner", "lab-startup-script.service")
+"""Files that an image with the agent does not need."""
+FOR_AGENT = {"dhclient": ("usr/sbin/dhclient", 0o755)}
+"""Files that only an image with the agent needs: it gives up all of a NIC's affairs where there is no DHCP client."""
 MASKED = (
     # A guest has no console to log in at, no disk of its own and no hardware; each of these costs memory or time.
     *(
@@ -89,7 +96,9 @@ def cache_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "multinic"
 
 
-def ensure(progress: Callable[[str], None] = lambda _: None, cache: Path | None = None) -> Image:
+def ensure(
+    progress: Callable[[str], None] = lambda _: None, cache: Path | None = None, *, agent: bool = False
+) -> Image:
     """The guests' image, built if it is not in the cache.
 
     Safe against being killed, and against a second caller at the same time: what is in its place is complete.
@@ -97,6 +106,7 @@ def ensure(progress: Callable[[str], None] = lambda _: None, cache: Path | None 
     Args:
         progress: Called with a line of text now and then while it builds.
         cache: Folder to keep images in; default ``images`` in `cache_home`.
+        agent: With Google's guest agent, whose script runner then takes the place of the lab's own.
 
     Raises:
         ImageError: With what is missing and how to get it.
@@ -104,16 +114,20 @@ def ensure(progress: Callable[[str], None] = lambda _: None, cache: Path | None 
     folder = cache or cache_home() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     codename = apt_sources.release_codename()
-    packages = folder / f"packages-{_digest(codename, RECIPE, *PACKAGES)}"
-    files = folder / f"files-{_digest(*_file_recipe())}"
+    names = (*PACKAGES, AGENT) if agent else PACKAGES
+    chosen = dict(FILES)
+    if agent:
+        chosen = {n: file for n, file in FILES.items() if n not in IN_PLACE_OF_AGENT} | FOR_AGENT
+    packages = folder / f"packages-{_digest(codename, RECIPE, *names)}"
+    files = folder / f"files-{_digest(*_file_recipe(chosen))}"
     if not (packages.is_dir() and files.is_dir()):
         with (folder / ".lock").open("a") as lock:
             _take(lock.fileno(), progress)
             _clear_unfinished(folder)
             if not packages.is_dir():
-                _build(packages, lambda draft: _bootstrap(draft, codename, progress))
+                _build(packages, lambda draft: _bootstrap(draft, codename, names, progress))
             if not files.is_dir():
-                _build(files, _write_files)
+                _build(files, lambda draft: _write_files(draft, chosen))
     return Image((files, packages))
 
 
@@ -125,10 +139,10 @@ def _digest(*parts: str | bytes) -> str:
     return total.hexdigest()[:16]
 
 
-def _file_recipe() -> list[str | bytes]:
+def _file_recipe(files: Mapping[str, tuple[str, int]]) -> list[str | bytes]:
     source = Path(__file__).with_name("image")
-    contents = [(source / name).read_bytes() for name in sorted(FILES)]
-    return [repr(sorted(FILES.items())), repr(sorted(ENABLED.items())), *MASKED, *contents]
+    contents = [(source / name).read_bytes() for name in sorted(files)]
+    return [repr(sorted(files.items())), repr(sorted(ENABLED.items())), *MASKED, *contents]
 
 
 def _take(lock: int, progress: Callable[[str], None]) -> None:
@@ -155,7 +169,7 @@ def _build(target: Path, make: Callable[[Path], None]) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _bootstrap(draft: Path, codename: str, progress: Callable[[str], None]) -> None:
+def _bootstrap(draft: Path, codename: str, names: Sequence[str], progress: Callable[[str], None]) -> None:
     if shutil.which("mmdebstrap") is None:
         raise ImageError("mmdebstrap is missing, which builds the guests' image: apt-get install mmdebstrap")
     sources = apt_sources.distribution_sources(codename) if codename else []
@@ -175,7 +189,7 @@ def _bootstrap(draft: Path, codename: str, progress: Callable[[str], None]) -> N
         # Mounts and processes of a build end with it, also when we are killed.
         *("setpriv", "--pdeathsig", "KILL"),
         *("unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"),
-        *("mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(PACKAGES)}"),
+        *("mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(names)}"),
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in excluded),
         # The host's own indexes may be a snapshot of some past day.
         '--aptopt=Acquire::Check-Valid-Until "false"',
@@ -231,16 +245,16 @@ def _run(command: list[str], text: str, progress: Callable[[str], None]) -> None
         )
 
 
-def _write_files(draft: Path) -> None:
+def _write_files(draft: Path, files: Mapping[str, tuple[str, int]]) -> None:
     source = Path(__file__).with_name("image")
-    for name, (target, mode) in FILES.items():
+    for name, (target, mode) in files.items():
         path = draft / target
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, path)
         path.chmod(mode)
     units = draft / "etc/systemd/system"
     for unit, targets in ENABLED.items():
-        for wanting in targets:
+        for wanting in targets if unit in files else ():
             (units / f"{wanting}.wants").mkdir(exist_ok=True)
             (units / f"{wanting}.wants" / unit).symlink_to(f"/etc/systemd/system/{unit}")
     for unit in MASKED:

@@ -177,7 +177,7 @@ class RouterLab:
 @contextlib.asynccontextmanager
 async def router_lab(folder: Path, *, agent: bool = False, **more: Any) -> AsyncIterator[RouterLab]:
     """A router that serves, with a client and a server; `more` goes to the metadata."""
-    substrate = await LinuxSubstrate.create(folder, panic_pause=1.0, **({"agent": True} if agent else {}))
+    substrate = await LinuxSubstrate.create(folder, agent=agent, panic_pause=1.0)
     try:
         here = RouterLab(folder, substrate, attributes(**more))
         await here.plan()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.guests.router_lab import PATIENCE, RouterLab, key, router_lab
+from tests.lab.guests.router_lab import PATIENCE, RULES, RouterLab, key, router_lab
 from tests.lab.inside import run_inside
 
 SERVICES = ("policy-routing-watch", "hc-traffic", "hc-health")
@@ -124,6 +124,64 @@ async def shuts_down(folder: Path) -> None:
         assert last - asked >= drain_seconds
         await stopping
         assert "shutdown-script exit status 0" in here.substrate.serial_output(key("router"))
+
+
+async def with_agent(folder: Path) -> None:
+    """Google's agent beside us: the same routing as without it, also after it has come and gone (kind 2, U4, G8)."""
+
+    async def without_local() -> list[str]:
+        return [line for line in (await routing(here)).splitlines() if " table local " not in line]
+
+    async def as_before() -> bool:
+        return await here.serves() and await without_local() == before
+
+    async with router_lab(folder, agent=True) as here:
+        connection = await here.connect()
+        await here.until(lambda: settled(here))
+        before = await without_local()
+        for number, command in enumerate(("restart", "stop", "start"), 1):
+            await here.run("systemctl", command, "google-guest-agent")
+            await here.until(as_before)
+            assert await connection.works(), (number, command)
+
+        async def repaired() -> bool:
+            said = await here.run("journalctl", "-t", "policy-routing", "--no-pager", "-o", "cat")
+            return "route-missing: default via 10.1.0.1 dev ens5 table 1001" in said
+
+        # Its DHCP client takes nic1's address away and with it every route over that NIC: this was no idle test.
+        await here.until(repaired)
+        # Where the agent is first, the local routes of forwarding rules are its own, and ours give way to them.
+        await here.run("systemctl", "stop", "policy-routing-watch", "policy-routing")
+        await here.run("systemctl", "restart", "google-guest-agent")
+
+        async def locals_of_agent() -> bool:
+            shown = (await here.run("ip", "-4", "route", "show", "table", "local", "proto", "66")).splitlines()
+            return [line.split()[1] for line in shown] == [*RULES.values()]
+
+        await here.until(locals_of_agent)
+        await here.run("systemctl", "start", "policy-routing", "policy-routing-watch")
+        await here.until(as_before)
+        assert await locals_of_agent()
+        assert await connection.works()
+
+        await here.run("systemctl", "--no-block", "reboot")
+
+        async def rebooted() -> bool:
+            return here.boots == 2 and await as_before()
+
+        await here.until(rebooted)
+        assert await connection.works()
+        stopping = asyncio.create_task(here.substrate.stop(key("router"), timeout=2 * PATIENCE))
+        await here.until(here.closed)
+        assert await connection.works()
+        await stopping
+
+
+@pytest.mark.guests
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_router_with_the_guest_agent(tmp_path: Path) -> None:
+    run_inside(with_agent, tmp_path, timeout=500)
 
 
 @pytest.mark.guests
