@@ -39,7 +39,7 @@ def test_a_bad_template_never_gets_its_heal_check_open() -> None:
 
 
 def test_traffic_closes_at_once_and_reopens_by_itself() -> None:
-    """U3, S12."""
+    """Kind 5: U3, S12."""
     assert verdict.traffic(after((1.0, GOOD)), 1.0) == []
     assert names(verdict.traffic(after((1.0, GOOD), (2.0, BAD)), 2.0)) == ["route-missing", "repair-failed"]
     assert verdict.traffic(after((1.0, GOOD), (2.0, BAD), (3.0, REPAIRED)), 3.0) == []
@@ -56,7 +56,7 @@ def test_an_old_verdict_closes_traffic_then_asks_for_healing() -> None:
 
 
 def test_healing_only_after_repair_failed_several_times_for_a_while() -> None:
-    """U24: one wiped table, on all VMs of a fleet in the same hour, must not rebuild the fleet."""
+    """Kind 6, U24: one wiped table, on all VMs of a fleet in the same hour, must not rebuild the fleet."""
     assert verdict.heal(after((1.0, GOOD), (2.0, REPAIRED)), 2.0) == []
     few = after((1.0, GOOD), (2.0, BAD), (100.0, BAD))
     assert verdict.heal(few, 100.0) == []
