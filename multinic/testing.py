@@ -237,6 +237,7 @@ class _Monitor(mocks.MockMonitor):
     def __init__(self, answers: Mocks) -> None:
         super().__init__(answers)
         self._declared = answers.declared
+        self._urns: set[str] = set()
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
         with _own_loop():
@@ -251,8 +252,9 @@ class _Monitor(mocks.MockMonitor):
             response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type == "pulumi:pulumi:Stack":
             return response
-        if any(one.urn == response.urn for one in self._declared.resources):
+        if response.urn in self._urns:
             raise pulumi.RunError(f"two resources are named {response.urn}")
+        self._urns.add(response.urn)
         self._declared.resources.append(
             Resource(
                 urn=response.urn,
