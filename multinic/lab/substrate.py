@@ -45,6 +45,7 @@ class Machine:
         interfaces: NICs in order; the first one is nic0.
         can_ip_forward: Without it the fabric drops packets whose source or destination is not the VM's own.
         boot_delay: Seconds added before the guest starts, also when it reboots after a panic.
+        egress: Bits per second that all its NICs together may send; 0 is no cap.
     """
 
     key: str
@@ -53,6 +54,7 @@ class Machine:
     interfaces: tuple[NetworkInterface, ...]
     can_ip_forward: bool = False
     boot_delay: float = 0.0
+    egress: int = 0
 
 
 class MachineEvent(Enum):

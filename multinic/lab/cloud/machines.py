@@ -10,7 +10,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from ..substrate import Machine, MachineEvent, NetworkInterface, SubstrateError
-from . import addressing
+from . import addressing, catalog
 from .errors import ApiError
 from .links import key_of, name_of
 from .store import Object
@@ -55,6 +55,7 @@ class Machines:
             interfaces=tuple(nics),
             can_ip_forward=bool(value.get("canIpForward")),
             boot_delay=self._cloud.boot_delay,
+            egress=int(catalog.MACHINE_TYPES[name_of(value["machineType"])].egress * 1e9),
         )
 
     async def start(self, key: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from multinic.lab.fabric.egress import EgressCap
+
 
 @dataclass(frozen=True)
 class Port:
@@ -13,12 +15,12 @@ class Port:
     Attributes:
         machine: Key of the machine.
         index: Unique in the lab and never used again, so that a connection mark never means another machine. It is
-        the firewall
-            mark that leads to the NIC.
+            the firewall mark that leads to the NIC.
         nic: Number of the NIC in its machine, from 0.
         address: The NIC's address.
         gateway: The subnetwork's gateway.
         mtu: Bytes.
+        egress: The machine's cap, shared by all of its NICs; None where it has none.
         can_ip_forward: Without it only the NIC's own addresses may be source or destination.
     """
 
@@ -29,6 +31,7 @@ class Port:
     gateway: IPv4Address
     mtu: int
     can_ip_forward: bool
+    egress: EgressCap | None = None
 
     @property
     def device(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from ipaddress import IPv4Address
 
@@ -12,6 +13,7 @@ from multinic.lab.namespaces import Namespace
 from multinic.lab.process import run
 from multinic.lab.substrate import NetworkPlan, SubstrateError
 
+log = logging.getLogger("multinic.lab")
 MARKED = 1000
 """Priority of the rules that lead a marked packet to one NIC's table; all are alike, so all have the same."""
 
@@ -119,8 +121,18 @@ class Vpc:
                 f"route replace default dev {SINK} table {port.table} metric 9999",
                 f"rule add priority {MARKED} fwmark {port.index} table {port.table}",
             )
+            await self._cap(port)
             self.ports[port.index] = port
             await self._load()
+
+    async def _cap(self, port: Port) -> None:
+        if port.egress is None:
+            return
+        try:
+            await port.egress.attach(self.namespace, port.device)
+        except SubstrateError as error:
+            # A lab whose VMs send more than they could is better than none.
+            log.warning("%s: egress is not capped here: %s", port.machine, error)
 
     async def unplug(self, port: Port) -> None:
         """Removes a NIC's veth and all that leads to it, also if it was plugged in by half only."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from multinic.lab.fabric import prober
+from multinic.lab.fabric.egress import EgressCap
 from multinic.lab.fabric.port import Port
 from multinic.lab.fabric.vpc import Vpc
 from multinic.lab.guests import image as images
@@ -35,6 +36,7 @@ FIRST_NIC = 4
 class _Entry:
     guest: Guest
     ports: list[tuple[Vpc, Port]]
+    egress: EgressCap | None
     sent_before: int = 0
 
 
@@ -155,6 +157,8 @@ class LinuxSubstrate:
         for vpc, port in entry.ports:
             self._metadata.forget(vpc.plan.key, str(port.address), machine)
             await vpc.unplug(port)
+        if entry.egress is not None:
+            entry.egress.close()
         await entry.guest.delete()
 
     async def reset(self, machine: str) -> None:
@@ -226,7 +230,7 @@ class LinuxSubstrate:
             tell=tell,
             panic_pause=self._panic_pause,
         )
-        entry = _Entry(guest, [])
+        entry = _Entry(guest, [], EgressCap(index, machine.egress) if machine.egress else None)
         return entry
 
     async def _plug(self, entry: _Entry, names: tuple[str, ...]) -> None:
@@ -247,7 +251,8 @@ class LinuxSubstrate:
                 entry.ports.remove((vpc, port))
             vpc = await self._vpc(nic.network)
             port = Port(
-                *(machine.key, next(self._numbers), number, nic.address, nic.gateway, nic.mtu, machine.can_ip_forward)
+                *(machine.key, next(self._numbers), number, nic.address, nic.gateway, nic.mtu, machine.can_ip_forward),
+                egress=entry.egress,
             )
             # Noted first: a cancelled start must be able to undo a half-made plug.
             entry.ports.append((vpc, port))

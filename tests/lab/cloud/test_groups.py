@@ -45,6 +45,8 @@ def test_a_new_group_makes_its_vms_and_is_stable_once_they_are_healthy(world, ru
             for machine in w.substrate.running.values():
                 assert [str(nic.gateway) for nic in machine.interfaces] == ["10.0.0.1", "10.1.0.1"]
             assert len({nic.address for m in w.substrate.running.values() for nic in m.interfaces}) == 6
+            # n2-highcpu-4: 10 Gbit/s for all of its NICs together.
+            assert {machine.egress for machine in w.substrate.running.values()} == {10_000_000_000}
 
     run(check())
 

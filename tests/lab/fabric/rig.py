@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
+from multinic.lab.fabric.egress import EgressCap
 from multinic.lab.fabric.port import Port
 from multinic.lab.fabric.vpc import Vpc
 from multinic.lab.namespaces import Namespace
@@ -104,14 +105,19 @@ class Rig:
         self.networks.append(made)
         return made
 
-    async def machine(self, name: str, nics: dict[int, str], *, can_ip_forward: bool = False) -> Namespace:
+    async def machine(
+        self, name: str, nics: dict[int, str], *, can_ip_forward: bool = False, egress: EgressCap | None = None
+    ) -> Namespace:
         inside = self.machines[name] = Namespace(f"m-{name}")
         await inside.create()
         for position, (number, own) in enumerate(nics.items()):
             self.indexes += 1
             gateway = f"10.{number}.0.1"
             mtu = self.networks[number].plan.mtu
-            port = Port(name, self.indexes, position, IPv4Address(own), IPv4Address(gateway), mtu, can_ip_forward)
+            port = Port(
+                *(name, self.indexes, position, IPv4Address(own), IPv4Address(gateway), mtu, can_ip_forward),
+                egress=egress,
+            )
             await self.networks[number].vpc.plug(port, inside, f"eth{number}")
             await inside.ip(
                 f"address add {own}/32 dev eth{number}",

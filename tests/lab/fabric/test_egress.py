@@ -1,0 +1,125 @@
+"""What a VM sends is capped, for all of its NICs together."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from multinic.lab.fabric.egress import LEAST, EgressCap
+from multinic.lab.namespaces import Namespace
+from tests.lab.fabric.rig import OPEN, Rig
+from tests.lab.inside import run_inside
+
+CAP = 80_000_000
+SECONDS = 2.0
+
+
+async def _rig(cap: EgressCap | None) -> Rig:
+    """Machine `m` with a NIC in each of two networks, and a receiver in each."""
+    rig = Rig()
+    for number in (0, 1):
+        network = await rig.network(number)
+        await network.change(behind=(), firewall=[OPEN])
+        await rig.machine(f"s{number}", {number: f"10.{number}.0.50"})
+    inside = await rig.machine("m", {0: "10.0.0.11", 1: "10.1.0.11"}, egress=cap)
+    await inside.ip("route add 10.1.0.0/24 via 10.1.0.1 dev eth1")
+    return rig
+
+
+def _flood(inside: Namespace, networks: Iterable[int], seconds: float) -> None:
+    """Sends UDP as fast as it goes, to the receivers of some networks in turn."""
+    with inside.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        targets = [(f"10.{number}.0.50", 9) for number in networks]
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for target in targets:
+                try:
+                    sender.sendto(bytes(1400), target)
+                except BlockingIOError:
+                    continue
+
+
+async def _rate(rig: Rig, networks: Iterable[int]) -> float:
+    """Bits per second that the receivers get, after the bucket is empty."""
+
+    def received() -> int:
+        return sum(rig.machines[f"s{number}"].received_bytes()[f"eth{number}"] for number in (0, 1))
+
+    flood = threading.Thread(target=_flood, args=(rig.machines["m"], networks, SECONDS + 2))
+    flood.start()
+    await asyncio.sleep(1)
+    before, began = received(), time.monotonic()
+    await asyncio.sleep(SECONDS)
+    total, seconds = received() - before, time.monotonic() - began
+    await asyncio.to_thread(flood.join)
+    return total * 8 / seconds
+
+
+async def one_cap_for_all_nics(folder: Path) -> None:
+    cap = EgressCap(1, CAP)
+    rig = await _rig(cap)
+    for networks in ((0,), (1,), (0, 1)):
+        assert 0.8 * CAP < await _rate(rig, networks) < 1.1 * CAP, networks
+
+
+async def without_a_cap_it_is_more(folder: Path) -> None:
+    rig = await _rig(None)
+    assert await _rate(rig, (0, 1)) > 2 * CAP
+
+
+async def two_machines_have_a_cap_each(folder: Path) -> None:
+    rig = await _rig(EgressCap(1, CAP))
+    other = await rig.machine("n", {0: "10.0.0.12"}, egress=EgressCap(2, CAP))
+    flood = threading.Thread(target=_flood, args=(other, (0,), SECONDS + 3))
+    flood.start()
+    assert 1.6 * CAP < await _rate(rig, (0,)) < 2.2 * CAP
+    await asyncio.to_thread(flood.join)
+
+
+async def tcp_fills_it(folder: Path) -> None:
+    """What is dropped above the cap does not keep one stream far below it."""
+    rig = await _rig(EgressCap(1, CAP))
+    listener = rig.machines["s0"].socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.bind(("0.0.0.0", 7))
+    listener.listen(1)
+    loop = asyncio.get_running_loop()
+    with listener, rig.machines["m"].socket(socket.AF_INET, socket.SOCK_STREAM) as sender:
+        await asyncio.wait_for(loop.sock_connect(sender, ("10.0.0.50", 7)), 20)
+        receiver, _ = await loop.sock_accept(listener)
+        with receiver:
+            done = asyncio.Event()
+
+            async def send() -> None:
+                while not done.is_set():
+                    await loop.sock_sendall(sender, bytes(1 << 16))
+
+            sending = asyncio.create_task(send())
+            total, began, deadline = 0, time.monotonic(), time.monotonic() + 4
+            while time.monotonic() < deadline:
+                total += len(await asyncio.wait_for(loop.sock_recv(receiver, 1 << 18), 20))
+            rate = total * 8 / (time.monotonic() - began)
+            done.set()
+            sending.cancel()
+    assert 0.5 * CAP < rate < 1.2 * CAP, f"{rate / 1e6:.1f} Mbit/s"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    "check",
+    [one_cap_for_all_nics, without_a_cap_it_is_more, two_machines_have_a_cap_each, tcp_fills_it],
+    ids=lambda check: check.__name__,
+)
+def test_egress(check: Callable[..., object], tmp_path: Path) -> None:
+    run_inside(check, tmp_path)  # type: ignore[arg-type]
+
+
+def test_the_bucket_holds_what_a_sender_misses_in_a_retransmission_and_some_packets() -> None:
+    assert EgressCap(1, 16_000_000_000).burst_bytes == 500_000_000
+    assert EgressCap(1, LEAST).burst_bytes == 2 * 65536
+    assert EgressCap(1, 10).rate == LEAST
