@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,16 +80,19 @@ class GuestProgram:
         """Closes its standard input and waits; what does not end is killed."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._reader.join(timeout=10)
+        self.kill()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Ends it at once, if it has not ended."""
         self._process.kill()
         self._process.wait()
+        self._reader.join(timeout=10)
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
 
 @dataclass(frozen=True)
