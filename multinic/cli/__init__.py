@@ -24,7 +24,7 @@ def _root() -> None:
 
 def main() -> None:
     """Runs the command line; what a user can mend is told in one sentence, without a traceback."""
-    from multinic.lab.client import LabError
+    from multinic.lab.errors import LabError
 
     try:
         app()

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from multinic.lab.client import DEFAULT_PORT, Lab, LabError, running
+from multinic.cli.progress import Progress
+from multinic.lab.client import DEFAULT_PORT, Lab, running
 from multinic.lab.remains import state_home
 
 app = typer.Typer(no_args_is_help=True, help="Google Cloud for routers on this machine.")
@@ -43,18 +44,17 @@ def demo(
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _raise_interrupt)
-    demonstrate(
-        Options(
-            folder=STATE / f"demo-{port}",
-            report=report,
-            zones=zones,
-            repeat=repeat,
-            boot_delay=boot_delay,
-            port=port,
-            engine=engine,
-        ),
-        _say,
+    options = Options(
+        folder=STATE / f"demo-{port}",
+        report=report,
+        zones=zones,
+        repeat=repeat,
+        boot_delay=boot_delay,
+        port=port,
+        engine=engine,
     )
+    with Progress() as say:
+        demonstrate(options, say)
 
 
 @app.command()
@@ -76,7 +76,8 @@ def run(
     options = Options(
         folder=STATE / f"run-{port}", report=report, boot_delay=boot_delay, port=port, engine=engine, router={}
     )
-    run_scenarios(names, options, _say)
+    with Progress() as say:
+        run_scenarios(names, options, say)
 
 
 @app.command()
@@ -109,12 +110,9 @@ def execute(
     folder: Folder = STATE / "default",
 ) -> None:
     """Run a program in a guest: multinic lab exec VM -- ip rule."""
-    from multinic.lab.guests.exec import GuestError, exec_in_guest
+    from multinic.lab.guests.exec import exec_in_guest
 
-    try:
-        sys.exit(exec_in_guest(folder, machine, command))
-    except GuestError as error:
-        raise LabError(str(error)) from None
+    sys.exit(exec_in_guest(folder, machine, command))
 
 
 @app.command()

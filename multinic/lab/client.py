@@ -17,14 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+from multinic.lab.errors import LabError
+
 DEFAULT_PORT = 8470
 PROJECT = "lab"
 READY = "lab: the front door answers"
 """What the daemon prints once it can be used."""
-
-
-class LabError(RuntimeError):
-    """Something is wrong with the lab or this machine; the text is a sentence and a cure."""
 
 
 @dataclass(frozen=True)

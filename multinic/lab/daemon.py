@@ -19,8 +19,9 @@ import uvicorn
 
 from multinic.lab.api import create_app
 from multinic.lab.api import log as cloud_logging
-from multinic.lab.client import PROJECT, READY, LabError, require_free_port
+from multinic.lab.client import PROJECT, READY, require_free_port
 from multinic.lab.cloud import Cloud
+from multinic.lab.errors import LabError
 from multinic.lab.substrate import NoMachines, Substrate, SubstrateError
 
 

@@ -14,6 +14,8 @@ from enum import Enum
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Protocol
 
+from multinic.lab.errors import LabError
+
 
 @dataclass(frozen=True)
 class NetworkInterface:
@@ -258,7 +260,7 @@ class Substrate(Protocol):
         """Ends all machines and removes all networks."""
 
 
-class SubstrateError(RuntimeError):
+class SubstrateError(LabError):
     """The machine below cannot do what was asked; the text says what and how to cure it."""
 
 

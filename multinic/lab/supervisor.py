@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from multinic.lab import remains
+from multinic.lab.errors import LabError
 
 INIT = Path(__file__).with_name("init.py")
 GRACE = 30.0
@@ -35,7 +36,7 @@ DEATH_PATIENCE = 60.0
 """Seconds that a start waits for the processes of a lab whose supervisor was killed: the kernel is at it."""
 
 
-class SupervisorError(RuntimeError):
+class SupervisorError(LabError):
     """The lab cannot be started; the text says why and what to do."""
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from multinic.lab.errors import LabError
 from multinic.lab.guests import channel
 
 PIPE = subprocess.PIPE
@@ -23,7 +24,7 @@ DEVNULL = subprocess.DEVNULL
 Stream = int | IO[bytes] | IO[str] | None
 
 
-class GuestError(RuntimeError):
+class GuestError(LabError):
     """The program cannot be run there; the text says why."""
 
 

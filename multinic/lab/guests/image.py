@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from multinic.lab.errors import LabError
 from multinic.lab.guests import apt_sources
 
 PACKAGES = (
@@ -76,7 +77,7 @@ SPACE_NEEDED = 1_500_000_000
 """Bytes free while building: packages, their archives and lists."""
 
 
-class ImageError(RuntimeError):
+class ImageError(LabError):
     """The image cannot be built; the text says why and what to do."""
 
 

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from multinic.lab.errors import LabError
+
 MODULE = "github.com/pulumi/pulumi/pkg/v3"
 LEAST = (3, 200)
 """Oldest CLI that is taken from PATH: those before lack parts of the protocol that the SDK in use speaks."""
@@ -29,7 +31,7 @@ _PROGRESS_EVERY_S = 5.0
 _VERSION_TIMEOUT_S = 60.0
 
 
-class CliError(Exception):
+class CliError(LabError):
     """There is no CLI and none can be built; the text says what is missing and how to get it."""
 
 

@@ -8,6 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from multinic.lab.errors import LabError
+
 Progress = Callable[[str], None]
 """Gets one line for each thing that happens."""
 
@@ -31,7 +33,7 @@ AT_ONCE = 32
 """Resources that are made or deleted at the same time; the engine's own default is 16 per CPU."""
 
 
-class DeploymentError(Exception):
+class DeploymentError(LabError):
     """A program could not be brought up or taken down; the text says why, for people.
 
     Attributes:

@@ -23,6 +23,7 @@ from pathlib import Path
 import grpc
 from pulumi.runtime.proto import provider_pb2_grpc
 
+from multinic.lab.errors import LabError
 from multinic.lab.pulumi.random_types import Random
 from multinic.lab.pulumi.servicer import Servicer
 from multinic.lab.pulumi.stand_in import ENDPOINT_VARIABLE, TOKEN_VARIABLE, Gcp
@@ -33,7 +34,7 @@ _OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_len
 _END_TIMEOUT_S = 5.0
 
 
-class ProvidersError(Exception):
+class ProvidersError(LabError):
     """The stand-ins did not start."""
 
 

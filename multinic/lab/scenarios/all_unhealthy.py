@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multinic.lab.client import LabError
+from multinic.lab.errors import LabError
 from multinic.lab.scenarios.drain import KEY
 from multinic.lab.scenarios.scenario import Scenario
 from multinic.lab.scenarios.stage import Stage

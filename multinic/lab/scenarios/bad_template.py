@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multinic.lab.client import LabError
+from multinic.lab.errors import LabError
 from multinic.lab.scenarios.fleet import RouterState
 from multinic.lab.scenarios.program import merged
 from multinic.lab.scenarios.rolling_update import KEY, all_have, release

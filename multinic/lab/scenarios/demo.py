@@ -49,6 +49,7 @@ def demonstrate(options: Options, say: Say) -> None:
         LabError: What a user can mend, in a sentence; until the checks have passed nothing was started.
     """
     program = choose(options.engine)
+    say("checking the program's inputs")
     configs = {kind: program.config(router, options.zones) for kind, router in COLUMNS}
     for config in configs.values():
         program.check(config)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from multinic.lab.client import Lab, LabError
+from multinic.lab.client import Lab
+from multinic.lab.errors import LabError
 from multinic.lab.scenarios.traffic import Guest
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from multinic.lab.client import Lab, LabError
+from multinic.lab.client import Lab
+from multinic.lab.errors import LabError
 from multinic.lab.scenarios.fleet import RouterState, carrier
 from multinic.lab.scenarios.traffic import SLOW_SECONDS, Guest, NewConnections, Sample, Stream
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from multinic.lab.client import Lab, LabError
+from multinic.lab.client import Lab
+from multinic.lab.errors import LabError
 from multinic.lab.scenarios import flows, memory
 from multinic.lab.scenarios.fleet import routers, wait_until_serving
 from multinic.lab.scenarios.flows import WARM_UP_SECONDS, Flows

@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
-from multinic.lab.client import Lab, LabError
+from multinic.lab.client import Lab
+from multinic.lab.errors import LabError
 from multinic.lab.pulumi import cli, engine, in_process
-from multinic.lab.pulumi.deployment import Deployment, DeploymentError
+from multinic.lab.pulumi.deployment import Deployment
 
 Say = Callable[[str], None]
 Config = Mapping[str, Any]
@@ -68,10 +69,7 @@ class Program:
         Raises:
             LabError: It cannot be used; every problem with its path and cure.
         """
-        try:
-            in_process.check(self._declare, project=PROJECT_NAME, stack=self.stack, config=config)
-        except DeploymentError as error:
-            raise LabError(str(error)) from None
+        in_process.check(self._declare, project=PROJECT_NAME, stack=self.stack, config=config)
 
     def up(self, lab: Lab, config: Mapping[str, Any], say: Say) -> Deployment:
         """Brings the program up in the lab.
@@ -79,28 +77,25 @@ class Program:
         Raises:
             LabError: It failed; the text is for people.
         """
-        try:
-            if self.pulumi:
-                return engine.up(
-                    self.folder,
-                    stack=self.stack,
-                    config=config,
-                    state=lab.folder / "pulumi",
-                    endpoint=lab.endpoint,
-                    token=lab.token,
-                    progress=say,
-                )
-            return in_process.up(
-                self._declare,
-                project=PROJECT_NAME,
+        if self.pulumi:
+            return engine.up(
+                self.folder,
                 stack=self.stack,
                 config=config,
+                state=lab.folder / "pulumi",
                 endpoint=lab.endpoint,
                 token=lab.token,
                 progress=say,
             )
-        except DeploymentError as error:
-            raise LabError(str(error)) from None
+        return in_process.up(
+            self._declare,
+            project=PROJECT_NAME,
+            stack=self.stack,
+            config=config,
+            endpoint=lab.endpoint,
+            token=lab.token,
+            progress=say,
+        )
 
     def update(self, deployment: Deployment, config: Config, say: Say) -> None:
         """Runs the program again on what it made, with another configuration.
@@ -111,10 +106,7 @@ class Program:
         if not isinstance(deployment, engine.EngineDeployment):
             raise LabError("only the real Pulumi engine can run a program a second time; `make pulumi` builds one")
         deployment.stack.say = say
-        try:
-            deployment.update(config, preview=False)
-        except DeploymentError as error:
-            raise LabError(str(error)) from None
+        deployment.update(config, preview=False)
 
     def down(self, deployment: Deployment, say: Say) -> None:
         """Deletes what was made.
@@ -122,10 +114,7 @@ class Program:
         Raises:
             LabError: Something could not be deleted.
         """
-        try:
-            deployment.destroy(say)
-        except DeploymentError as error:
-            raise LabError(str(error)) from None
+        deployment.destroy(say)
 
     def _declare(self) -> None:
         runpy.run_path(str(self.folder / "__main__.py"), run_name="__main__")

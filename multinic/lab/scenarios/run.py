@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from multinic.lab.client import Lab, LabError, require_free_port, running
+from multinic.lab.client import Lab, require_free_port, running
+from multinic.lab.errors import LabError
 from multinic.lab.guests import doctor, image
 from multinic.lab.scenarios import (
     all_unhealthy,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from multinic.lab.client import Lab, LabError
+from multinic.lab.client import Lab
+from multinic.lab.errors import LabError
 from multinic.lab.pulumi.deployment import Deployment
 from multinic.lab.scenarios.fleet import RouterState, bytes_in, first_guest, routers, wait_until_serving
 from multinic.lab.scenarios.flows import Flows

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from multinic.lab.client import Lab, LabError
+from multinic.lab.client import Lab
+from multinic.lab.errors import LabError
 
 PROGRAMS = Path(__file__).parent / "programs"
 STREAM_MEGABITS = 20.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from multinic.lab.client import LabError
+from multinic.lab.errors import LabError
 from multinic.lab.scenarios import run
 from multinic.lab.scenarios.outcome import PROMISED_GAP_SECONDS
 from multinic.lab.scenarios.run import SCENARIOS, Options
