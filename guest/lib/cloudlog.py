@@ -7,6 +7,8 @@ https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import sys
@@ -57,7 +59,22 @@ def main() -> int:
 
 
 def send() -> int:
-    """Sends all batches; what was taken, or refused for good, is gone from the spool."""
+    """Sends all batches; what was taken, or refused for good, is gone from the spool.
+
+    One at a time: at shutdown the service and the script want to, and each event is to be sent once.
+    """
+    try:
+        spool = os.open(paths.SPOOL, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return 0
+    try:
+        fcntl.flock(spool, fcntl.LOCK_EX)
+        return _send_all()
+    finally:
+        os.close(spool)
+
+
+def _send_all() -> int:
     held = metadata.saved(max_age=float("inf"))
     tree = held[1] if held is not None else metadata.tree()[1]
     token = ""
@@ -65,20 +82,29 @@ def send() -> int:
         names = events.spooled()[:BATCH]
         if not names:
             return 0
+        # The oldest may have been pushed out since they were listed.
+        records = [(name, event) for name in names if (event := _event(name)) is not None]
+        if not records:
+            continue
         token = token or _token()
-        status, answer = _post(token, body(tree, [(name, _event(name)) for name in names]))
+        status, answer = _post(token, body(tree, records))
         if status == 429 or status >= 500:
             raise OSError(f"status {status}")
         if status != 200:
             # No permission, or the API is off: asking again changes nothing.
             print(f"multinic-log: refused with status {status}: {answer[:300]!r}", file=sys.stderr)
         for name in names:
-            os.unlink(os.path.join(paths.SPOOL, name))
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(paths.SPOOL, name))
 
 
-def _event(name: str) -> dict[str, Any]:
+def _event(name: str) -> dict[str, Any] | None:
+    """What waits under this name; nothing but its name if it cannot be read, None if it is gone."""
+    text = paths.read(os.path.join(paths.SPOOL, name))
+    if text is None:
+        return None
     try:
-        held = json.loads(paths.read(os.path.join(paths.SPOOL, name)) or "{}")
+        held = json.loads(text)
     except ValueError:
         return {}
     return held if isinstance(held, dict) else {}

@@ -1,6 +1,8 @@
 """Events: always in the journal, sent to Cloud Logging in Google's form, never lost without need, never in the way."""
 
+import contextlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +95,7 @@ def test_the_oldest_go_when_too_many_wait(capsys: pytest.CaptureFixture[str]) ->
         events.emit("e", number=number)
     waiting = events.spooled()
     assert len(waiting) == events.MAX_SPOOLED
-    assert cloudlog._event(waiting[0])["number"] == 10
+    assert (cloudlog._event(waiting[0]) or {})["number"] == 10
     assert capsys.readouterr().err.count("\n") == events.MAX_SPOOLED + 10, "the journal has them all"
 
 
@@ -112,6 +114,49 @@ def test_half_written_events_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatc
     (spool / "1.json").write_text("{")
     assert cloudlog.send() == 0
     assert len(service.sent[0]["entries"]) == 1
+
+
+def test_two_senders_send_each_event_once(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
+    """At shutdown the service and the script send at the same time."""
+    service = Service(monkeypatch, [])
+    under_way, both = threading.Event(), threading.Barrier(2)
+
+    def slow(token: str, content: dict[str, Any]) -> tuple[int, bytes]:
+        under_way.set()
+        # The other one is here too, or waits for us.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return service.post(token, content)
+
+    monkeypatch.setattr(cloudlog, "_post", slow)
+    events.emit("drained")
+    codes: list[int] = []
+    senders = [threading.Thread(target=lambda: codes.append(cloudlog.send())) for _ in range(2)]
+    senders[0].start()
+    assert under_way.wait(30)
+    senders[1].start()
+    for sender in senders:
+        sender.join(30)
+    assert codes == [0, 0]
+    assert sum(len(content["entries"]) for content in service.sent) == 1
+
+
+def test_an_event_that_is_pushed_out_while_it_is_sent(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
+    service = Service(monkeypatch, [])
+    events.emit("one")
+    gone = events.spooled()[0]
+    events.emit("two")
+
+    def push_out(token: str, content: dict[str, Any]) -> tuple[int, bytes]:
+        (spool / gone).unlink(missing_ok=True)
+        return service.post(token, content)
+
+    monkeypatch.setattr(cloudlog, "_post", push_out)
+    assert cloudlog.send() == 0
+    assert not list(spool.iterdir())
+    monkeypatch.setattr(events, "spooled", lambda names=[[gone], []]: names.pop(0))
+    assert cloudlog.send() == 0
+    assert [entry["jsonPayload"]["event"] for content in service.sent for entry in content["entries"]] == ["one", "two"]
 
 
 def test_no_secret_is_kept_with_the_metadata(tmp_path: Path) -> None:

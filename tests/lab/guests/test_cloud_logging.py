@@ -76,7 +76,7 @@ def entries(lab: Lab, event: str) -> list[dict[str, Any]]:
 
 
 def test_events_of_a_router_arrive(router: Lab) -> None:
-    (entry,) = entries(router, "started")
+    entry = entries(router, "started")[0]
     instance = router.compute("GET", f"zones/{ZONE}/instances/router")
     assert entry["severity"] == "INFO"
     assert entry["jsonPayload"]["instance"] == "router" and entry["jsonPayload"]["code"] == 0
@@ -90,6 +90,17 @@ def test_events_of_a_router_arrive(router: Lab) -> None:
     assert inside(router, "systemctl", "show", "-P", "Result,NRestarts", "multinic-log") == "success\n0\n"
     assert inside(router, "sh", "-c", "ls /run/multinic/log") == ""
     assert inside(router, "systemctl", "--failed", "--no-legend") == ""
+
+
+def test_last_words_arrive_once(router: Lab) -> None:
+    """What the shutdown script has to say is sent while it waits; the service wants to send it too."""
+    assert "exit status 0" in inside(router, "google_metadata_script_runner", "shutdown")
+    (entry,) = entries(router, "drained")
+    assert entry["jsonPayload"]["reason"] == "shutdown" and entry["severity"] == "NOTICE"
+    inside(router, "google_metadata_script_runner", "startup")
+    # The service's turn is over as well.
+    wait_for(lambda: inside(router, "systemctl", "show", "-P", "ActiveState", "multinic-log") == "inactive\n", "sent")
+    assert len(entries(router, "drained")) == 1
 
 
 REFUSED = """

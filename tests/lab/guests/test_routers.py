@@ -107,7 +107,7 @@ async def drains(folder: Path) -> None:
 
 async def shuts_down(folder: Path) -> None:
     """The port closes at once, transit goes on as long as the configuration says (S16, P23)."""
-    drain_seconds = 6.0
+    drain_seconds = 4.0
     async with router_lab(folder, drain_seconds=drain_seconds) as here:
         connection = await here.connect()
         loop = asyncio.get_running_loop()
