@@ -23,11 +23,11 @@ PATIENCE = 120.0
 class Demo:
     """`multinic lab demo` in a state folder of its own."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, engine: str) -> None:
         self.state = state
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        command = [sys.executable, "-m", "multinic", "lab", "demo", "--boot-delay", "0", "--engine", "in-process"]
+        command = [sys.executable, "-m", "multinic", "lab", "demo", "--boot-delay", "0", "--engine", engine]
         self.process = subprocess.Popen(
             [*command, "--port", str(self.port), "--report", str(state / "report")],
             cwd=ROOT,
@@ -88,9 +88,19 @@ BEFORE = (
 )
 
 
+MOMENTS = {
+    "The program is run by": "in-process",
+    "creating InstanceGroupManager": "in-process",
+    "streams ": "in-process",
+    "kernel panic": "in-process",
+    "running pulumi up": "pulumi",
+}
+"""What the demo says at the moment of its end, and the engine that it runs with."""
+
+
 @pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Demo]:
-    started = Demo(tmp_path)
+def demo(tmp_path: Path, moment: str) -> Iterator[Demo]:
+    started = Demo(tmp_path, MOMENTS[moment])
     with started.process:
         yield started
         if started.process.poll() is None:
@@ -103,7 +113,8 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 @pytest.mark.parametrize(
-    "moment", ["The program is run by", "creating InstanceGroupManager", "streams ", "kernel panic"]
+    "moment",
+    [pytest.param(m, marks=pytest.mark.engine) if engine == "pulumi" else m for m, engine in MOMENTS.items()],
 )
 def test_an_ended_demo_leaves_nothing(demo: Demo, moment: str, how: signal.Signals) -> None:
     demo.wait_for(moment)
