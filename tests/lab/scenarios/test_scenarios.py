@@ -15,8 +15,12 @@ from multinic.lab.scenarios.run import SCENARIOS, Options
 
 from .conftest import ROOT
 
-SHORT = {"next_hop": {"draining_sec": 5}}
-"""Draining is waited for with every VM that goes; five seconds show the same as thirty."""
+SHORT = {
+    "next_hop": {"draining_sec": 5},
+    "health": {"heal": {"interval_sec": 3, "timeout_sec": 3}},
+}
+"""Draining is waited for with every VM that goes, and two heal checks with every VM that comes: short ones show the
+same as the defaults, 30 and 10 seconds."""
 
 
 def play(names: list[str], folder: Path, port: int, engine: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
