@@ -111,10 +111,14 @@ def demo(tmp_path: Path, moment: str) -> Iterator[Demo]:
 @pytest.mark.guests
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 @pytest.mark.parametrize(
-    "moment",
-    [pytest.param(m, marks=pytest.mark.engine) if engine == "pulumi" else m for m, engine in MOMENTS.items()],
+    ("moment", "how"),
+    [
+        pytest.param(moment, how, marks=[pytest.mark.engine] if engine == "pulumi" else [])
+        for moment, engine in MOMENTS.items()
+        for how in (signal.SIGINT, signal.SIGKILL)
+    ]
+    + [("creating InstanceGroupManager", signal.SIGTERM)],
 )
 def test_an_ended_demo_leaves_nothing(demo: Demo, moment: str, how: signal.Signals) -> None:
     demo.wait_for(moment)
