@@ -38,7 +38,7 @@ class Program:
     @property
     def title(self) -> str:
         """What runs it, for people."""
-        return f"the real Pulumi engine ({self.pulumi})" if self.pulumi else "the Pulumi SDK in-process (no CLI found)"
+        return "the real Pulumi engine" if self.pulumi else "the Pulumi SDK in-process, without the CLI"
 
     def config(self, router: Mapping[str, Any], zones: int | None = None) -> dict[str, Any]:
         """The stack file's configuration with some of the router's inputs replaced.
