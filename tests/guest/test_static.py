@@ -177,6 +177,13 @@ def test_nothing_requires_what_may_be_absent() -> None:
     assert sections(GUEST / "systemd/policy-routing.service")["TimeoutStartSec"] != ["infinity"]
 
 
+def test_no_unit_needs_user_namespaces() -> None:
+    """Hardened hosts forbid them (user.max_user_namespaces=0), and a health endpoint that cannot start heals a fleet
+    for ever."""
+    for unit in UNITS:
+        assert "PrivateUsers" not in unit.read_text(), unit.name
+
+
 def test_health_endpoints_go_first_when_the_cpu_is_full() -> None:
     for name in ("hc-traffic.service", "hc-health.service", "policy-routing-watch.service"):
         assert int(sections(GUEST / "systemd" / name)["Nice"][0]) <= -15

@@ -110,6 +110,7 @@ async def tcp_fills_it(folder: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     [one_cap_for_all_nics, without_a_cap_it_is_more, two_machines_have_a_cap_each, tcp_fills_it],
