@@ -11,20 +11,6 @@ import yaml
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
-REFERENCE_1: dict[str, Any] = {
-    "health": {
-        "traffic": {"interval_sec": 3, "timeout_sec": 2, "healthy_threshold": 2, "unhealthy_threshold": 2},
-        "heal": {"interval_sec": 10, "timeout_sec": 5, "healthy_threshold": 2, "unhealthy_threshold": 3},
-    },
-    "next_hop": {
-        "session_affinity": "NONE",
-        "tracking_mode": "PER_CONNECTION",
-        "persistence": "DEFAULT_FOR_PROTOCOL",
-        "draining_sec": 300,
-    },
-    "updates": {"min_ready_sec": 120},
-}
-
 
 @pytest.fixture
 def dev_config() -> dict[str, Any]:

@@ -10,8 +10,8 @@ import pytest
 
 import stacks
 from multinic import InputError, testing
+from multinic.lab.scenarios.settings import REFERENCE as REFERENCE_1
 from stacks import dev
-from tests.unit.conftest import REFERENCE_1
 
 
 def test_has_all_resources_of_reference_1(dev_config: dict[str, Any], preview: bool) -> None:

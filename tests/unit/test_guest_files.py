@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from multinic import guest_files, parsing
+from multinic.lab.scenarios.settings import REFERENCE as REFERENCE_1
 from multinic.problems import Problems
 from multinic.settings import FleetSettings
 from tests.unit import snapshots
-from tests.unit.conftest import REFERENCE_1, REPOSITORY
+from tests.unit.conftest import REPOSITORY
 from tests.unit.shapes import IMAGE, router_args
 
 GUEST = REPOSITORY / "guest"
