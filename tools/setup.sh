@@ -12,8 +12,12 @@ PYTHON=${PYTHON:-python3}
 work=$(mktemp -d)
 child=""
 
+# What is started here ends with this script, also when that is killed.
+leash=()
+! command -v setpriv >/dev/null || leash=(setpriv --pdeathsig KILL --)
+
 cleanup() {
-  [ -z "$child" ] || kill "$child" 2>/dev/null || true
+  [ -z "$child" ] || kill -- "-$child" 2>/dev/null || true
   rm -rf "$work"
 }
 trap cleanup EXIT
@@ -29,8 +33,10 @@ step() { # TITLE COMMAND...
   local title=$1 began=$SECONDS shown=0 every=10
   [ ! -t 1 ] || every=2
   shift
-  "$@" >"$work/log" 2>&1 </dev/null &
+  set -m # a process group of its own, so that all of it can be ended
+  ${leash[@]+"${leash[@]}"} "$@" >"$work/log" 2>&1 </dev/null &
   child=$!
+  set +m
   printf '%s … ' "$title"
   while kill -0 "$child" 2>/dev/null; do
     sleep 0.5
@@ -98,10 +104,9 @@ check_python_registry() {
     fail "the Python package index does not answer ($(tail -n 1 "$work/log")); check the network or pip's configuration."
 }
 
-install_python_packages() {
-  "$PYTHON" -m venv "$VENV"
-  "$VENV/bin/python" -m pip install --quiet --requirement requirements.txt
-  "$VENV/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
+install() { # TITLE PIP-ARGUMENTS...
+  step "$1" "$VENV/bin/python" -m pip install --quiet "${@:2}" ||
+    fail "pip could not go on; its last lines stand above."
 }
 
 check_python
@@ -128,7 +133,8 @@ fi
 if [ "$installed" != "$stamp" ]; then
   "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
     fail "Python's venv module is missing (Debian: apt-get install python3-venv)."
-  step "Installing Python packages into $VENV" install_python_packages ||
-    fail "pip could not install requirements.txt; its last lines stand above."
+  step "Making $VENV" "$PYTHON" -m venv "$VENV" || fail "$VENV could not be made; the reason stands above."
+  install "Installing Python packages into $VENV" --requirement requirements.txt
+  install "Installing multinic itself" --no-deps --no-build-isolation --editable .
   printf '%s\n' "$stamp" >"$STAMP"
 fi

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,35 @@ def test_debian_mirror_not_reachable(clone: Path) -> None:
     )
     said = setup(clone, shadow=shadow)
     assert "the Debian mirror http://127.0.0.1:9/debian/dists/x/InRelease does not answer" in said
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_an_ended_setup_leaves_no_process(clone: Path, how: signal.Signals) -> None:
+    began = clone / "began"
+    python = clone / "python"
+    # Passes every check, and then makes the virtual environment for ever.
+    python.write_text(
+        f"""#!/bin/sh
+case "$*" in
+  "-m venv .venv") echo $$ >{began}.new; mv {began}.new {began}; exec sleep 1000;;
+  "-m pip --version") exit 1;;
+esac
+exit 0
+"""
+    )
+    python.chmod(0o755)
+    environment = {**os.environ, "PYTHON": str(python), "PATH": f"{clone}:{os.environ['PATH']}"}
+    query = clone / "dpkg-query"
+    query.write_text("#!/bin/sh\necho install ok installed\n")
+    query.chmod(0o755)
+    with subprocess.Popen(["tools/setup.sh"], cwd=clone, env=environment, stdout=subprocess.DEVNULL) as process:
+        while not began.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        maker = Path("/proc") / began.read_text().strip()
+        process.send_signal(how)
+        assert process.wait(60) != 0
+    deadline = time.monotonic() + 60
+    while maker.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not maker.exists()
