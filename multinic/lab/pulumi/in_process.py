@@ -169,6 +169,9 @@ def _run(program: Callable[[], Any], project: str, stack: str, config: Mapping[s
                 dry_run=monitor.preview,
                 organization="organization",
                 callbacks=None,
+                # Without these a run would wait for what an interrupted one has left in a loop that is closed.
+                outputs=set(),
+                lock=threading.Lock(),
             )
         )
         pulumi.runtime.set_all_config(dict(config))

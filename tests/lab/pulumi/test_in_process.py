@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pulumi
 import pulumi_gcp as gcp
 import pulumi_random
 import pytest
+from pulumi.runtime import settings as sdk_settings
 
 from multinic.lab.pulumi import in_process
 from multinic.lab.pulumi.deployment import DeploymentError, InterruptedUpError
@@ -227,6 +229,23 @@ def test_ctrl_c_ends_a_wait_and_keeps_what_was_made(api: FakeApi) -> None:
     assert "net" in [made.name for made in deployment.resources]
     deployment.destroy()
     assert [key for key in api.objects if "networks" in key] == []
+
+
+def test_what_an_interrupted_run_left_does_not_reach_the_next_one(api: FakeApi) -> None:
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(never())
+    left.cancel()
+    loop.run_until_complete(asyncio.wait([left]))
+    loop.close()
+    sdk_settings.SETTINGS.outputs.add(left)
+    try:
+        up(api, lambda: pulumi.export("id", gcp.compute.Network("net", name="net").id))
+        assert sdk_settings.SETTINGS.outputs == {left}
+    finally:
+        sdk_settings.SETTINGS.outputs.discard(left)
 
 
 def test_check_needs_no_lab() -> None:
