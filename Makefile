@@ -20,8 +20,8 @@ demo: setup ## Fleet in the lab, a router killed under traffic, the pause as a t
 test: setup ## All tests but the slow ones
 	@exec .venv/bin/python -m pytest -m "not slow"
 
-test-all: setup ## All tests
-	@exec .venv/bin/python -m pytest
+test-all: test ## All tests: those of `make test`, then the slow ones
+	@exec .venv/bin/python -m pytest -m slow
 
 faults: setup ## What each of 35 faults does to a router and to connections through it, as a table (root, some 5 minutes)
 	@exec .venv/bin/python tests/guest/faults.py --out out/faults.json
