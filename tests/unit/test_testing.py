@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pulumi
 import pulumi_gcp as gcp
@@ -40,6 +42,24 @@ def test_canary_forgotten_await_fails() -> None:
 
     with pytest.raises(RuntimeError, match="was never awaited: what it should have done or checked did not happen"):
         testing.run(program)
+
+
+def test_leftovers_are_not_held_against_a_program() -> None:
+    async def left_behind() -> None:
+        raise AssertionError("never reached")
+
+    leftovers: list[object] = [left_behind()]  # what an earlier run left, freed during this one
+
+    # A line inside Pulumi that makes a coroutine and drops it, as `StackReference.get_output` may when a run ends.
+    inside: dict[str, Callable[[], None]] = {}
+    place = str(Path(pulumi.__file__).with_name("inside.py"))
+    exec(compile("def drop():\n    left_behind()\n", place, "exec"), {"left_behind": left_behind}, inside)
+
+    def program() -> None:
+        leftovers.clear()
+        inside["drop"]()
+
+    testing.run(program)
 
 
 def test_async_programs_are_awaited() -> None:
