@@ -245,8 +245,8 @@ def _forgotten(warning: warnings.WarningMessage) -> bool:
     Memory is freed when Python likes to. What an earlier run left behind, or Pulumi itself when that run failed, can
     be freed during this one and is not this program's fault: such a coroutine has no origin, or one inside Pulumi.
     """
-    origin = getattr(warning.source, "cr_origin", None)
-    return bool(origin) and not Path(origin[0][0]).is_relative_to(Path(pulumi.__file__).parent)
+    origin: tuple[tuple[str, int, str], ...] | None = getattr(warning.source, "cr_origin", None)
+    return origin is not None and not Path(origin[0][0]).is_relative_to(Path(pulumi.__file__).parent)
 
 
 class _Monitor(mocks.MockMonitor):
