@@ -8,6 +8,9 @@ REPORT ?= out/demo
 demo_options = --report $(REPORT) $(if $(ZONES),--zones $(ZONES)) $(if $(PORT),--port $(PORT)) \
 	$(if $(REPEAT),--repeat $(REPEAT)) $(if $(BOOT_DELAY),--boot-delay $(BOOT_DELAY)) $(if $(ENGINE),--engine $(ENGINE))
 
+# Most tests of the lab wait more than they work; what shares a module's fixtures stays together.
+side_by_side = --numprocesses 2 --dist loadscope
+
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -18,10 +21,10 @@ demo: setup ## Fleet in the lab, a router killed under traffic, the pause as a t
 	@exec .venv/bin/multinic lab demo $(demo_options)
 
 test: setup ## All tests but the slow ones
-	@exec .venv/bin/python -m pytest -m "not slow"
+	@exec .venv/bin/python -m pytest $(side_by_side) -m "not slow"
 
 test-all: test ## All tests: those of `make test`, then the slow ones
-	@exec .venv/bin/python -m pytest -m slow
+	@exec .venv/bin/python -m pytest $(side_by_side) -m slow
 
 faults: setup ## What each of 35 faults does to a router and to connections through it, as a table (root, some 5 minutes)
 	@exec .venv/bin/python tests/guest/faults.py --out out/faults.json

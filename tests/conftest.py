@@ -10,7 +10,8 @@ from functools import cache
 
 import pytest
 
-NOT_RUN: dict[str, str] = {}
+NOT_RUN = "not run"
+"""Key under which a test's report, which also comes from other processes, says why it could not run."""
 
 
 def _has_root() -> str | None:
@@ -47,7 +48,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         reason = why_not(marker)
         if reason is None:
             continue
-        NOT_RUN[item.nodeid] = reason
+        item.user_properties.append((NOT_RUN, reason))
         if os.environ.get("CI") == "true":
             pytest.fail(f"not run under CI=true: {reason}", pytrace=False)
         pytest.skip(reason)
@@ -63,7 +64,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if NOT_RUN:
+    reports = (one for found in terminalreporter.stats.values() for one in found if isinstance(one, pytest.TestReport))
+    not_run = {one.nodeid: reason for one in reports for key, reason in one.user_properties if key == NOT_RUN}
+    if not_run:
         terminalreporter.section("tests that were not run here")
-        for name, reason in sorted(NOT_RUN.items()):
+        for name, reason in sorted(not_run.items()):
             terminalreporter.line(f"{name}: {reason}")
