@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 
@@ -12,6 +15,13 @@ import pytest
 
 NOT_RUN = "not run"
 """Key under which a test's report, which also comes from other processes, says why it could not run."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A worker of pytest-xdist goes on alone when the run is killed; what its tests started ends with it.
+    if hasattr(config, "workerinput") and sys.platform == "linux":
+        pr_set_pdeathsig = 1  # linux/prctl.h
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def _has_root() -> str | None:
