@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,21 @@ STATE = state_home() / "lab"
 Folder = Annotated[Path, typer.Option(help="The lab's folder: objects, disks of guests, token, control socket.")]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the front door on 127.0.0.1.")]
 BootDelay = Annotated[float, typer.Option(min=0, help="Seconds added to each boot; guests boot faster here than VMs.")]
+Speed = Annotated[
+    float,
+    typer.Option(min=0.1, max=100, help="Lab seconds in a real second, for controllers; guests keep real time."),
+]
+EgressScale = Annotated[
+    float,
+    typer.Option(min=0.0001, max=100, help="Factor on what a machine type may send: 0.05 makes 500 Mbit/s of 10."),
+]
+
+
+class NicNames(StrEnum):
+    """How NICs are called inside of guests."""
+
+    ENS = "ens"
+    ETH = "eth"
 
 
 def _say(line: str) -> None:
@@ -85,10 +101,24 @@ def up(
     folder: Folder = STATE / "default",
     port: Port = DEFAULT_PORT,
     boot_delay: BootDelay = 0.0,
+    speed: Speed = 1.0,
+    egress_scale: EgressScale = 1.0,
+    nic_names: Annotated[
+        NicNames, typer.Option(help="ens4 and ens5 as on Debian's images, or eth0 and eth1 as on Rocky's.")
+    ] = NicNames.ENS,
     guests: Annotated[bool, typer.Option(help="Without guests no root is needed and nothing runs.")] = True,
 ) -> None:
     """Run a lab until Ctrl-C; its objects stay in the folder."""
-    with running(folder, port=port, boot_delay=boot_delay, guests=guests, ephemeral=False) as lab:
+    with running(
+        folder,
+        port=port,
+        boot_delay=boot_delay,
+        speed=speed,
+        egress_scale=egress_scale,
+        nic_names=nic_names,
+        guests=guests,
+        ephemeral=False,
+    ) as lab:
         _say(f'The lab answers at {lab.endpoint}. In another shell: eval "$(multinic lab env)"; Ctrl-C ends it.')
         signal.pause()
 

@@ -91,7 +91,7 @@ class Lab:
         return max((event["number"] for event in self.events()), default=0)
 
     def act(self, machine: str, action: str) -> None:
-        """Does something physical to a machine: ``panic``, ``cutPower``, ``freeze`` or ``thaw``."""
+        """Does something physical to a machine: ``panic``, ``cutPower``, ``preempt``, ``freeze`` or ``thaw``."""
         self.request("POST", f"/lab/v1/machines/{machine}:{action}")
 
     def act_on_zone(self, zone: str, action: str) -> None:
@@ -118,6 +118,9 @@ def running(
     *,
     port: int = DEFAULT_PORT,
     boot_delay: float = 0.0,
+    speed: float = 1.0,
+    egress_scale: float = 1.0,
+    nic_names: str = "ens",
     guests: bool = True,
     ephemeral: bool = True,
 ) -> Iterator[Lab]:
@@ -127,6 +130,10 @@ def running(
         folder: The lab's folder; with `ephemeral` it is removed at the end.
         port: Of the front door on 127.0.0.1.
         boot_delay: Seconds added to each boot of a guest.
+        speed: Lab seconds in a real second, for the controllers: cool-down, stabilisation, min ready, draining, checks.
+            Guests and packets keep real time, so that much above 10 checks fail guests that still boot.
+        egress_scale: Factor on what each machine type may send; 0.05 makes of 10 Gbit/s 500 Mbit/s.
+        nic_names: ``ens`` (ens4, ens5 …) or ``eth`` (eth0, eth1 …).
         guests: False runs the control plane only; root is then not needed.
         ephemeral: Remove the folder at the end.
 
@@ -136,7 +143,8 @@ def running(
     require_free_port(port)
     folder.mkdir(parents=True, exist_ok=True)
     daemon = [sys.executable, "-m", "multinic.lab.daemon", "--folder", str(folder), "--port", str(port)]
-    daemon += ["--boot-delay", str(boot_delay), *([] if guests else ["--no-guests"])]
+    daemon += ["--boot-delay", str(boot_delay), "--speed", str(speed), "--egress-scale", str(egress_scale)]
+    daemon += ["--nic-names", nic_names, *([] if guests else ["--no-guests"])]
     command = daemon
     if guests:
         supervisor = [sys.executable, "-m", "multinic.lab.supervisor", "--folder", str(folder)]

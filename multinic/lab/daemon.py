@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
@@ -50,26 +51,52 @@ async def _end_of_parent() -> None:
         pass
 
 
-async def serve(folder: Path, port: int, *, boot_delay: float, guests: bool, strict: bool) -> None:
-    """Runs the lab until SIGINT, SIGTERM, or the end of standard input.
+@dataclass(frozen=True)
+class Options:
+    """How the lab runs; see `client.running`.
 
-    Args:
+    Attributes:
         folder: Objects, disks of guests, token, and `lab.json`, which is there while the front door answers.
         port: Of the front door, on 127.0.0.1 only.
         boot_delay: Seconds added to each boot of a guest.
+        speed: Lab seconds in a real second, for the controllers.
+        egress_scale: Factor on what each machine type may send.
+        nic_names: ``ens`` or ``eth``.
         guests: False runs no guests and needs no root.
         strict: Refuse unknown fields in requests, where Google ignores them.
     """
+
+    folder: Path
+    port: int
+    boot_delay: float
+    speed: float
+    egress_scale: float
+    nic_names: str
+    guests: bool
+    strict: bool
+
+
+async def serve(options: Options) -> None:
+    """Runs the lab until SIGINT, SIGTERM, or the end of standard input."""
+    folder, port = options.folder, options.port
     require_free_port(port)
     door = socket.create_server(("127.0.0.1", port))
     # Answers are small: without this each waits some 40 ms for the client's delayed acknowledgement.
     door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     substrate: Substrate = NoMachines()
-    if guests:
+    if options.guests:
         from multinic.lab.guests.linux import LinuxSubstrate
 
-        substrate = await LinuxSubstrate.create(folder)
-    cloud = Cloud(folder, substrate, project=PROJECT, boot_delay=boot_delay, strict=strict)
+        substrate = await LinuxSubstrate.create(folder, nic_names=options.nic_names)
+    cloud = Cloud(
+        folder,
+        substrate,
+        project=PROJECT,
+        boot_delay=options.boot_delay,
+        strict=options.strict,
+        speed=options.speed,
+        egress_scale=options.egress_scale,
+    )
     substrate.serve_logging(lambda body: cloud_logging.write_of_guest(cloud, body))
     token = _token(folder)
     server = _Server(uvicorn.Config(create_app(cloud, token), log_level="warning", lifespan="off"))
@@ -102,20 +129,15 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--boot-delay", type=float, default=0.0)
-    parser.add_argument("--no-guests", action="store_true")
+    parser.add_argument("--speed", type=float, default=1.0)
+    parser.add_argument("--egress-scale", type=float, default=1.0)
+    parser.add_argument("--nic-names", choices=("ens", "eth"), default="ens")
+    parser.add_argument("--no-guests", dest="guests", action="store_false")
     parser.add_argument("--strict", action="store_true")
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
-        asyncio.run(
-            serve(
-                given.folder,
-                given.port,
-                boot_delay=given.boot_delay,
-                guests=not given.no_guests,
-                strict=given.strict,
-            )
-        )
+        asyncio.run(serve(Options(**vars(given))))
     except (LabError, SubstrateError) as error:
         sys.exit(f"lab: {error}")
 

@@ -256,6 +256,9 @@ class Substrate(Protocol):
     def egress_bytes(self, machine: str) -> int:
         """Bytes that the machine sent over all NICs since it was created."""
 
+    def cpu_seconds(self, machine: str) -> float:
+        """CPU time of the machine's programs since it was created; what its kernel does for packets is not in it."""
+
     async def close(self) -> None:
         """Ends all machines and removes all networks."""
 
@@ -314,6 +317,9 @@ class NoMachines:
 
     def egress_bytes(self, machine: str) -> int:
         return 0
+
+    def cpu_seconds(self, machine: str) -> float:
+        return 0.0
 
     async def close(self) -> None:
         pass

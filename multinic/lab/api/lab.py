@@ -1,7 +1,8 @@
 """The lab's own calls beside Google's: what happened, what a hand could do to a machine, the way of a packet.
 
 - ``GET /lab/v1/events?after=N``
-- ``POST /lab/v1/machines/KEY:panic | cutPower | freeze | thaw`` (KEY is ``projects/P/zones/Z/instances/NAME``)
+- ``POST /lab/v1/machines/KEY:panic | cutPower | preempt | freeze | thaw``; KEY is
+  ``projects/P/zones/Z/instances/NAME``
 - ``POST /lab/v1/zones/ZONE:fail | restore``
 - ``GET /lab/v1/packet?source=ADDRESS&destination=ADDRESS&protocol=tcp&port=80``
 """
@@ -55,10 +56,12 @@ async def _act(cloud: Cloud, key: str, action: str) -> None:
                 await substrate.panic(key)
             case "cutPower":
                 await substrate.cut_power(key)
+            case "preempt":
+                cloud.machines.preempt(key)
             case "freeze" | "thaw":
                 await substrate.freeze(key, action == "freeze")
                 cloud.events.add("machine", key, "frozen" if action == "freeze" else "thawed", id=value["id"])
             case _:
-                raise ApiError(404, "notFound", f"A machine cannot '{action}': panic, cutPower, freeze, thaw.")
+                raise ApiError(404, "notFound", f"A machine cannot '{action}': panic, cutPower, preempt, freeze, thaw.")
     except SubstrateError as error:
         raise ApiError(503, "backendError", str(error)) from error

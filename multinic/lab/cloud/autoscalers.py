@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from . import schedules
+from .autoscaling import unknown_metrics
 from .call import Answer, Call
 from .errors import ApiError, required
 from .links import key_of, split
@@ -50,6 +52,17 @@ RULES = (
             len(_schedules(value)) <= 128
             and all(int(schedule.get("durationSec") or 0) >= 300 for schedule in _schedules(value))
         ),
+    ),
+    holds(
+        _POLICY + "scalingSchedules",
+        "schedule must be a cron expression of 5 or 6 fields, and timeZone the name of a time zone.",
+        DISCOVERY + "AutoscalingPolicyScalingSchedule.schedule",
+        lambda value: all(schedules.problem(schedule) is None for schedule in _schedules(value)),
+    ),
+    one_of(
+        _POLICY + "cpuUtilization.predictiveMethod",
+        ("NONE", "OPTIMIZE_AVAILABILITY"),
+        DISCOVERY + "AutoscalingPolicyCpuUtilization.predictiveMethod",
     ),
 )
 
@@ -149,4 +162,14 @@ class Autoscalers(Resource):
     @override
     def view(self, key: str, value: Object) -> Answer:
         group = self.store.get(key_of(value["target"])) or {}
-        return {**super().view(key, value), "status": "ACTIVE", "recommendedSize": group.get("targetSize", 0)}
+        answer = {**super().view(key, value), "status": "ACTIVE", "recommendedSize": group.get("targetSize", 0)}
+        planned = at(value, _POLICY + "scalingSchedules")
+        if planned:
+            answer["scalingScheduleStatus"] = schedules.status(planned, self.cloud.clock.wall())
+        unknown = unknown_metrics(value)
+        if unknown:
+            answer["status"] = "ERROR"
+            answer["statusDetails"] = [
+                {"type": "CUSTOM_METRIC_DOES_NOT_EXIST", "message": f"The lab does not measure {', '.join(unknown)}."}
+            ]
+        return answer

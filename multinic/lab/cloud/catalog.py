@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from . import bandwidth
+
 ZONES = (
     "europe-west1-b",
     "europe-west1-c",
@@ -48,15 +50,9 @@ class MachineType:
         """
         return max(2, min(self.cpus, 10))
 
-    @property
-    def egress(self) -> float:
-        """Greatest egress in Gbit/s without Tier_1: 2 a vCPU, at least 10 from two vCPUs on, at most 32 (E2: 16).
-
-        https://cloud.google.com/compute/docs/network-bandwidth
-        """
-        if self.name.startswith("e2-"):
-            return min(16.0, 2.0 * self.cpus)
-        return 2.0 if self.cpus < 2 else min(32.0, max(10.0, 2.0 * self.cpus))
+    def egress(self, *, tier_1: bool = False) -> float:
+        """Greatest egress in Gbit/s; see `bandwidth.egress`."""
+        return bandwidth.egress(self.name, self.cpus, tier_1=tier_1)
 
 
 _GB_PER_CPU = {"highcpu": 1.0, "standard": 4.0, "highmem": 8.0}

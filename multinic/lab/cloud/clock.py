@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 class Clock:
@@ -20,10 +20,15 @@ class Clock:
             raise ValueError(f"speed must be above 0, not {speed}")
         self.speed = speed
         self._start = time.monotonic()
+        self._began = datetime.now(UTC)
 
     def now(self) -> float:
         """Lab seconds on a clock that only goes forward."""
         return self._start + (time.monotonic() - self._start) * self.speed
+
+    def wall(self) -> datetime:
+        """The lab's date and time: the real one when the lab began, and from then on at the lab's speed."""
+        return self._began + timedelta(seconds=self.now() - self._start)
 
     async def sleep(self, seconds: float) -> None:
         """Waits that many lab seconds."""

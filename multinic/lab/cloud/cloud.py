@@ -11,8 +11,8 @@ from typing import Any
 from ..substrate import Substrate, SubstrateError
 from . import catalog, fingerprints, metadata
 from .addresses import Addresses
+from .autoscaler_runs import AutoscalerRuns
 from .autoscalers import Autoscalers
-from .autoscaling import Autoscaling
 from .backend_services import BackendServices
 from .call import Answer, Call, Handler
 from .clock import Clock, timestamp
@@ -59,6 +59,7 @@ class Cloud:
         boot_delay: Seconds added to each boot of a guest; guests boot much faster here than VMs of a cloud.
         strict: Refuse unknown fields of request bodies, which Google ignores. For our own tests.
         speed: Lab seconds in a real second, for the controllers' own waiting (not for guests).
+        egress_scale: Factor on what VMs may send, for machines that cannot forward what several VMs of a cloud do.
     """
 
     def __init__(
@@ -69,9 +70,10 @@ class Cloud:
         boot_delay: float = 0.0,
         strict: bool = False,
         speed: float = 1.0,
+        egress_scale: float = 1.0,
     ) -> None:
         self.folder, self.substrate, self.project = folder, substrate, project
-        self.boot_delay, self.strict = boot_delay, strict
+        self.boot_delay, self.strict, self.egress_scale = boot_delay, strict, egress_scale
         self.began = timestamp()
         self.clock = Clock(speed)
         self.events = Events()
@@ -126,7 +128,7 @@ class Cloud:
             self.groups.open(key)
             if value.get("_deleting"):
                 self.background(self.groups.dismantle(key))
-        self.background(Autoscaling(self).run())
+        self.background(AutoscalerRuns(self).run())
 
     async def _restart(self, key: str) -> None:
         try:
@@ -268,6 +270,7 @@ class Cloud:
             project=self.project,
             number=self.projects.number,
             forwarded=self.fabric.forwarded(key),
+            preempted=self.machines.preempted(key),
         )
 
     _PACKETS = (

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .cloud import Cloud
 
 
+LEAST_TIMEOUT = 0.5
+"""Real seconds."""
+
+
 class Target(NamedTuple):
     """What is probed. `user` is the forwarding rule (traffic) or the group manager (heal)."""
 
@@ -190,7 +194,8 @@ class Health:
             address=target.address,
             port=check.port,
             path=check.path,
-            timeout=check.timeout,
+            # Guests keep real time: however fast the controllers are, a guest that is alive is given time to answer.
+            timeout=max(check.timeout / self._cloud.clock.speed, min(check.timeout, LEAST_TIMEOUT)),
             host=check.host,
         )
         try:

@@ -13,9 +13,10 @@ from typing_extensions import override
 from . import addressing, fingerprints
 from .call import Answer, Call, Handler
 from .clock import timestamp
-from .errors import ApiError, already_exists, in_use, invalid, required
+from .errors import ApiError, already_exists, in_use, invalid, not_served, required
 from .instance_properties import Properties, check_metadata, check_tags
 from .links import key_of, link, name_of, split
+from .machines import is_spot
 from .resource import Resource
 from .store import Object
 
@@ -39,6 +40,7 @@ class Instances(Resource):
             "start": self.start,
             "stop": self.stop,
             "reset": self.reset,
+            "simulateMaintenanceEvent": self.simulate_maintenance_event,
             "getSerialPortOutput": self.serial_output,
             "getGuestAttributes": self.guest_attributes,
         }
@@ -236,6 +238,17 @@ class Instances(Resource):
         if value["status"] != "RUNNING":
             raise invalid("status", value["status"], "The instance is not running.")
         return self.cloud.operations.run("reset", call.scope, key, self.cloud.machines.reset(key))
+
+    def simulate_maintenance_event(self, call: Call) -> Answer:
+        """Preempts a Spot VM, which is what a maintenance event is to one; others the lab does not move.
+
+        https://cloud.google.com/compute/docs/instances/create-use-spot#test-settings
+        """
+        key = self.target(call)
+        if not is_spot(self.store.require(key)):
+            raise not_served("simulateMaintenanceEvent for a VM that is not a Spot VM")
+        self.cloud.machines.preempt(key)
+        return self.cloud.operations.done("simulateMaintenanceEvent", call.scope, key)
 
     def serial_output(self, call: Call) -> Answer:
         """What the console printed; `start` counts bytes from the beginning."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ..substrate import Machine, MachineEvent, NetworkInterface, SubstrateError
 from . import addressing, catalog
 from .errors import ApiError
-from .links import key_of, name_of
+from .links import key_of, name_of, split
+from .rules import at
 from .store import Object
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ SPOT_STOP_SECONDS = 30.0
 """The same for a Spot VM: https://cloud.google.com/compute/docs/instances/spot#preemption-process"""
 
 
+def is_spot(value: Object) -> bool:
+    """Whether Google may take an instance back at any time; ``preemptible`` is the older way to ask for that."""
+    scheduling = value.get("scheduling") or {}
+    return scheduling.get("provisioningModel") == "SPOT" or bool(scheduling.get("preemptible"))
+
+
 class Machines:
     """Starts, stops and deletes the machines of instances, one step at a time for each."""
 
@@ -32,6 +39,7 @@ class Machines:
         self._locks: dict[str, asyncio.Lock] = {}
         self._panicked: set[str] = set()
         self._stopping: set[str] = set()
+        self._preempted: set[str] = set()
 
     def machine(self, key: str, value: Object) -> Machine:
         """What the substrate is asked to run for an instance."""
@@ -55,8 +63,14 @@ class Machines:
             interfaces=tuple(nics),
             can_ip_forward=bool(value.get("canIpForward")),
             boot_delay=self._cloud.boot_delay,
-            egress=int(catalog.MACHINE_TYPES[name_of(value["machineType"])].egress * 1e9),
+            egress=int(self.egress(value)),
         )
+
+    def egress(self, value: Object) -> float:
+        """Bits per second that an instance may send: its machine type's, times the lab's scale."""
+        tier = at(value, "networkPerformanceConfig.totalEgressBandwidthTier")
+        machine_type = catalog.MACHINE_TYPES[name_of(value["machineType"])]
+        return machine_type.egress(tier_1=tier == "TIER_1") * 1e9 * self._cloud.egress_scale
 
     async def start(self, key: str) -> None:
         """Runs a machine: PROVISIONING, STAGING, RUNNING.
@@ -85,6 +99,7 @@ class Machines:
                 self._cloud.instances.set_status(key, "TERMINATED")
                 raise ApiError(503, "backendError", f"The instance '{name_of(key)}' did not start: {error}") from error
             self._panicked.discard(key)
+            self._preempted.discard(key)
             if self._is(key, identity):
                 self._cloud.instances.set_status(key, "RUNNING")
                 self._cloud.events.add("machine", key, "running", id=identity)
@@ -98,6 +113,8 @@ class Machines:
                 self._cloud.instances.set_status(key, "TERMINATED")
                 self._cloud.events.add("machine", key, "stopped")
         self._cloud.fabric.changed()
+        # One that should run is repaired by its group.
+        self._cloud.groups.instance_changed(key)
 
     async def delete(self, key: str) -> None:
         """Orderly power-off, then the machine, its record and its disk go."""
@@ -111,6 +128,7 @@ class Machines:
             await self._cloud.substrate.delete(key)
             self._cloud.instances.forget(key)
             self._panicked.discard(key)
+            self._preempted.discard(key)
             self._cloud.events.add("machine", key, "deleted")
         self._locks.pop(key, None)
         self._cloud.fabric.changed()
@@ -124,14 +142,37 @@ class Machines:
         if key in self._panicked:
             # Nobody is there to hear the power button.
             return
-        spot = value.get("scheduling", {}).get("provisioningModel") == "SPOT"
         self._stopping.add(key)
         try:
-            await self._cloud.substrate.stop(key, timeout=SPOT_STOP_SECONDS if spot else STOP_SECONDS)
+            await self._cloud.substrate.stop(key, timeout=SPOT_STOP_SECONDS if is_spot(value) else STOP_SECONDS)
         except SubstrateError as error:
             self._cloud.events.add("machine", key, "failed to stop", reason=str(error))
         finally:
             self._stopping.discard(key)
+
+    def preempt(self, key: str) -> None:
+        """Takes a Spot VM back: the notice in its metadata and the power button at once, power off after 30 s.
+
+        https://cloud.google.com/compute/docs/instances/spot#preemption-process
+
+        Raises:
+            ApiError: It is not a Spot VM that runs.
+        """
+        value = self._cloud.store.require(key)
+        if not is_spot(value):
+            raise ApiError(400, "invalid", f"The instance '{name_of(key)}' is not a Spot VM: only those are preempted.")
+        if value["status"] != "RUNNING":
+            raise ApiError(400, "invalid", f"The instance '{name_of(key)}' is {value['status']}, not RUNNING.")
+        self._preempted.add(key)
+        self._cloud.events.add("machine", key, "preempted", id=value["id"])
+        self._cloud.operations.done("compute.instances.preempted", split(key).scope, key)
+        self._cloud.substrate.metadata_changed(key)
+        deletes = value["scheduling"].get("instanceTerminationAction") == "DELETE"
+        self._cloud.background(self.delete(key) if deletes else self.stop(key))
+
+    def preempted(self, key: str) -> bool:
+        """Whether an instance has had its notice of preemption."""
+        return key in self._preempted
 
     async def reset(self, key: str) -> None:
         """Hard reset; the instance stays RUNNING."""

@@ -15,7 +15,7 @@ from .store import Object, Store
 
 
 def tree(
-    store: Store, key: str, *, project: str, number: int, forwarded: dict[str, list[str]]
+    store: Store, key: str, *, project: str, number: int, forwarded: dict[str, list[str]], preempted: bool = False
 ) -> dict[str, Any] | None:
     """The whole tree of an instance, or None where there is none.
 
@@ -25,6 +25,7 @@ def tree(
         project: Project id.
         number: Project number.
         forwarded: Network key → addresses of the forwarding rules that lead to this instance.
+        preempted: It has had its notice of preemption.
     """
     value = store.get(key)
     if value is None:
@@ -52,7 +53,7 @@ def tree(
             "maintenanceEvent": "NONE",
             "name": value["name"],
             "networkInterfaces": [_interface(store, nic, number, forwarded) for nic in value["networkInterfaces"]],
-            "preempted": "FALSE",
+            "preempted": str(preempted).upper(),
             "scheduling": {
                 "automaticRestart": str(scheduling.get("automaticRestart", True)).upper(),
                 "onHostMaintenance": scheduling.get("onHostMaintenance", "MIGRATE"),

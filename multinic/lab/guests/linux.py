@@ -28,8 +28,10 @@ from multinic.lab.guests.names import NameServer, names_of
 from multinic.lab.substrate import Machine, MachineEvent, NetworkPlan, Probe, ProbeResult, SubstrateError
 
 GUEST_TOKEN = "lab-guest"  # noqa: S105 - what service accounts of the lab's VMs get; it opens nothing outside
-FIRST_NIC = 4
-"""Google's images name the first NIC ens4, by its PCI slot."""
+NIC_NAMES = {"ens": 4, "eth": 0}
+"""How NICs are called inside → number of the first one. The image's choice on Google Cloud too: Debian and Ubuntu name
+them by their PCI slot (ens4, ens5), Rocky and CentOS boot with net.ifnames=0 (eth0, eth1). Sources:
+GoogleCloudPlatform/cloud-image-tests and the kickstart files of GoogleCloudPlatform/compute-image-tools."""
 
 
 @dataclass
@@ -49,7 +51,7 @@ class LinuxSubstrate:
         image: Image,
         *,
         guest_token: str = GUEST_TOKEN,
-        nic_prefix: str = "ens",
+        nic_names: str = "ens",
         panic_pause: float = PANIC_PAUSE,
     ) -> None:
         """Describes it; `create` also opens the control socket.
@@ -58,12 +60,11 @@ class LinuxSubstrate:
             folder: The lab's folder: disks of guests and the control socket.
             image: What lies under every guest's disk.
             guest_token: Access token that the metadata server gives to VMs.
-            nic_prefix: ``ens`` for ens4, ens5 …, or ``eth`` for eth0, eth1 …: the image's choice on Google Cloud too.
+            nic_names: A key of `NIC_NAMES`.
             panic_pause: Seconds between a kernel panic and the reboot.
         """
         self._folder = folder
-        self._first_nic = 0 if nic_prefix == "eth" else FIRST_NIC
-        self._nic_prefix = nic_prefix
+        self._nic_names = nic_names
         self._panic_pause = panic_pause
         self._numbers = itertools.count(1)
         self._vpcs: dict[str, Vpc] = {}
@@ -196,7 +197,7 @@ class LinuxSubstrate:
         return entry.sent_before + sum(vpc.namespace.received_bytes().get(port.device, 0) for vpc, port in entry.ports)
 
     def cpu_seconds(self, machine: str) -> float:
-        """CPU time of the guest's programs since its last boot; what the kernel does for its packets is not in it."""
+        """See `Substrate.cpu_seconds`."""
         entry = self._machines.get(machine)
         return 0.0 if entry is None else entry.guest.cpu_seconds()
 
@@ -212,7 +213,8 @@ class LinuxSubstrate:
 
     def _entry(self, machine: Machine) -> _Entry:
         index = next(self._numbers)
-        names = tuple(f"{self._nic_prefix}{self._first_nic + number}" for number in range(len(machine.interfaces)))
+        first = NIC_NAMES[self._nic_names]
+        names = tuple(f"{self._nic_names}{first + number}" for number in range(len(machine.interfaces)))
 
         async def plug() -> None:
             await self._plug(entry, names)

@@ -20,9 +20,11 @@ def world(tmp_path: Path) -> Callable[..., Any]:
     """Opens a `World` on the test's folder: ``async with world(speed=…) as w``."""
 
     @asynccontextmanager
-    async def opened(speed: float = 100.0, substrate: FakeSubstrate | None = None) -> AsyncIterator[World]:
+    async def opened(
+        speed: float = 100.0, substrate: FakeSubstrate | None = None, **options: Any
+    ) -> AsyncIterator[World]:
         below = substrate or FakeSubstrate()
-        cloud = Cloud(tmp_path, below, speed=speed)
+        cloud = Cloud(tmp_path, below, speed=speed, **options)
         await cloud.start()
         try:
             yield World(cloud, below)

@@ -1,10 +1,12 @@
-"""The autoscaler's decisions, as a table, and by the bytes that routers send."""
+"""The autoscaler's decisions, as a table, and by what routers do."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from multinic.lab.cloud.autoscaling import Policy, needed, recommend
+from multinic.lab.cloud.autoscaling import SENT_BYTES, Load, Policy, needed, policy_of, recommend
 
 BASE = Policy(1, 10, target=0.2)
 SLOW = Policy(1, 10, target=0.2, scaled_in=1, window=600)
@@ -15,7 +17,15 @@ SLOW = Policy(1, 10, target=0.2, scaled_in=1, window=600)
     [([], 0), ([0.0], 0), ([0.2], 1), ([0.21], 2), ([0.4], 2), ([0.3, 0.3], 3), ([0.1, 0.1, 0.1], 2)],
 )
 def test_needed(utilisations, expected):
-    assert needed(BASE, utilisations) == expected
+    assert needed(BASE, [Load(cpu) for cpu in utilisations]) == expected
+
+
+def test_of_several_signals_the_one_that_asks_for_the_most_counts():
+    both = Policy(1, 10, target=0.5, sent_bytes=100.0)
+    assert needed(both, [Load(0.5, 100.0)]) == 1
+    assert needed(both, [Load(0.5, 450.0)]) == 5
+    assert needed(both, [Load(0.9, 10.0), Load(0.9, 10.0)]) == 4
+    assert needed(Policy(1, 10, target=None), [Load(1.0)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -38,39 +48,122 @@ def test_recommend(policy, size, needs, sizes, expected):
     assert recommend(policy, size, 1000, needs, sizes) == expected
 
 
-def test_a_fleet_under_load_grows_and_shrinks_again(world, run):
+POLICY = {
+    "minNumReplicas": 1,
+    "maxNumReplicas": 3,
+    "coolDownPeriodSec": 15,
+    "stabilizationPeriodSec": 60,
+    "mode": "ON",
+    "cpuUtilization": {"utilizationTarget": 0.2},
+}
+
+
+async def _autoscaled(w, **policy):
+    """A group with an autoscaler; its key."""
+    await w.networks()
+    await w.checks()
+    await w.template("t1")
+    key = await w.group(size=0)
+    body = {"name": "as", "target": "zones/us-central1-a/instanceGroupManagers/fleet"}
+    given = {name: value for name, value in (POLICY | policy).items() if value is not None}
+    await w.do("autoscalers.insert", {**body, "autoscalingPolicy": given}, zone="us-central1-a")
+    return key
+
+
+def _meter(rate):
+    """What a machine has done so far: `rate[0]` more a real second."""
+    seen = {}
+
+    def read(machine):
+        at, total = seen.get(machine, (time.monotonic(), 0.0))
+        now = time.monotonic()
+        seen[machine] = (now, total + (now - at) * rate[0])
+        return seen[machine][1]
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("meter", "scale", "full"),
+    [
+        # An n2-highcpu-4 sends 10 Gbit/s at most, which is 23 % of its CPU: three VMs at half of it need two.
+        pytest.param("egress_bytes", 1.0, 10e9 / 8, id="forwarded bytes"),
+        pytest.param("egress_bytes", 0.01, 0.1e9 / 8, id="forwarded bytes under a scaled cap"),
+        pytest.param("cpu_seconds", 1.0, 4 * 0.23, id="programs of the guest on four vCPUs"),
+    ],
+)
+def test_a_fleet_under_load_grows_and_shrinks_again(world, run, meter, scale, full):
     async def check():
-        async with world(speed=200) as w:
-            await w.networks()
-            await w.checks()
-            await w.template("t1")
-            load = {"bytes": 0, "rate": 0}
-
-            def egress(machine):
-                # Each look is a sample later; an n2-highcpu-4 sends 10 Gbit/s at most, which is 23 % of its CPU.
-                load[machine] = load.get(machine, 0) + load["rate"]
-                return load[machine]
-
-            w.substrate.egress_bytes = egress
-            key = await w.group(size=0)
-            policy = {
-                "minNumReplicas": 1,
-                "maxNumReplicas": 3,
-                "coolDownPeriodSec": 15,
-                "stabilizationPeriodSec": 60,
-                "mode": "ON",
-                "cpuUtilization": {"utilizationTarget": 0.2},
-            }
-            body = {
-                "name": "as",
-                "target": "zones/us-central1-a/instanceGroupManagers/fleet",
-                "autoscalingPolicy": policy,
-            }
-            await w.do("autoscalers.insert", body, zone="us-central1-a")
+        async with world(speed=100, egress_scale=scale) as w:
+            rate = [0.0]
+            setattr(w.substrate, meter, _meter(rate))
+            key = await _autoscaled(w)
             await w.stable(key)
-            load["rate"] = 10**12
+            assert len(w.members(key)) == 1
+            rate[0] = full
             await w.until(lambda: len(w.members(key)) == 3, "grown to the maximum")
-            load["rate"] = 0
+            rate[0] = 0.0
             await w.until(lambda: len(w.members(key)) == 1, "shrunk to the minimum")
+            sizes = [e.detail["size"] for e in w.changes("group", "autoscaled", key)]
+            assert sizes[:2] == [1, 2], "one VM at full rate needs two"
 
     run(check())
+
+
+def test_a_metric_of_sent_bytes_moves_a_group_and_another_metric_is_told(world, run):
+    async def check():
+        async with world(speed=100) as w:
+            rate = [0.0]
+            w.substrate.egress_bytes = _meter(rate)
+            metric = {"utilizationTarget": 60e6, "utilizationTargetType": "DELTA_PER_MINUTE"}
+            key = await _autoscaled(w, cpuUtilization=None, customMetricUtilizations=[{"metric": SENT_BYTES, **metric}])
+            await w.stable(key)
+            rate[0] = 1.5e6
+            await w.until(lambda: len(w.members(key)) > 1, "grown")
+            where = {"zone": "us-central1-a", "autoscaler": "as"}
+            assert (await w.do("autoscalers.get", **where))["status"] == "ACTIVE"
+            policy = {"customMetricUtilizations": [{"metric": "custom.googleapis.com/queue", **metric}]}
+            await w.do("autoscalers.patch", {"autoscalingPolicy": policy}, **where)
+            answer = await w.do("autoscalers.get", **where)
+            assert answer["status"] == "ERROR"
+            assert answer["statusDetails"][0]["type"] == "CUSTOM_METRIC_DOES_NOT_EXIST"
+
+    run(check())
+
+
+def test_a_schedule_raises_the_least_size_and_prediction_is_taken(world, run):
+    always = {"schedule": "* * * * *", "durationSec": 300, "minRequiredReplicas": 2}
+
+    async def check():
+        async with world(speed=100) as w:
+            cpu = {"utilizationTarget": 0.2, "predictiveMethod": "OPTIMIZE_AVAILABILITY"}
+            key = await _autoscaled(w, cpuUtilization=cpu, scalingSchedules={"day": always})
+            await w.until(lambda: len(w.members(key)) == 2, "what the schedule asks for")
+            where = {"zone": "us-central1-a", "autoscaler": "as"}
+            answer = await w.do("autoscalers.get", **where)
+            assert answer["scalingScheduleStatus"]["day"]["state"] == "ACTIVE"
+            policy = POLICY | {"scalingSchedules": {"day": always | {"disabled": True}}}
+            await w.do(
+                "autoscalers.update", {"name": "as", "autoscalingPolicy": policy, "target": answer["target"]}, **where
+            )
+            await w.until(lambda: len(w.members(key)) == 1, "back at the minimum")
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("policy", "fields"),
+    [
+        ({}, {"stabilization": 600.0, "scaled_in": None, "cooldown": 60.0}),
+        ({"stabilizationPeriodSec": 0}, {"stabilization": 0.0}),
+        ({"scaleInControl": {"maxScaledInReplicas": {"percent": 30}, "timeWindowSec": 60}},
+         {"scaled_in": 3, "window": 60.0}),
+        ({"mode": "ONLY_SCALE_OUT"}, {"only_out": True}),
+        ({"cpuUtilization": {"utilizationTarget": 0.3}}, {"target": 0.3}),
+    ],
+)  # fmt: skip
+def test_policy_of(policy, fields):
+    raw = {"minNumReplicas": 1, "maxNumReplicas": 10, "coolDownPeriodSec": 60, "mode": "ON"}
+    made = policy_of({"autoscalingPolicy": raw | policy})
+    assert {name: getattr(made, name) for name in fields} == fields
+    assert policy_of({"autoscalingPolicy": raw | {"mode": "OFF"}}) is None

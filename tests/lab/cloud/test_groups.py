@@ -48,7 +48,8 @@ def test_probes_go_to_the_rule_and_to_nic0(world, run):
                 ("a", TRAFFIC, rules["a"]["IPAddress"]),
                 ("b", TRAFFIC, rules["b"]["IPAddress"]),
             }
-            assert {p.timeout for p in w.substrate.probes if p.port == TRAFFIC} == {1.0}
+            # A hundred times faster than life, guests get half a second all the same.
+            assert {p.timeout for p in w.substrate.probes} == {0.5}
 
     run(check())
 

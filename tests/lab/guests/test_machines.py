@@ -83,8 +83,8 @@ class Lab:
 
 
 @contextlib.asynccontextmanager
-async def lab(folder: Path) -> AsyncIterator[Lab]:
-    substrate = await LinuxSubstrate.create(folder, panic_pause=1.0)
+async def lab(folder: Path, **options: Any) -> AsyncIterator[Lab]:
+    substrate = await LinuxSubstrate.create(folder, panic_pause=1.0, **options)
     substrate.serve_metadata(
         lambda _: {"instance": {"attributes": {"startup-script": STARTUP, "shutdown-script": SHUTDOWN}}}
     )
@@ -203,9 +203,10 @@ async def changes_of_mind(folder: Path) -> None:
 
 
 async def programs(folder: Path) -> None:
-    async with lab(folder) as here:
+    async with lab(folder, nic_names="eth") as here:
         await here.substrate.start(machine("g1", 11))
         await here.ready("g1")
+        assert "10.0.0.11/32" in await here.run("g1", "ip", "-br", "address", "show", "eth0")
 
         def work() -> None:
             with GuestProcess(folder, "g1", ["cat"], stdin=PIPE, stdout=PIPE) as process:
