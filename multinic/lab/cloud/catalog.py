@@ -30,8 +30,11 @@ ZONES = (
     "us-west1-a",
     "us-west1-b",
     "us-west1-c",
+    "us-west2-a",
+    "us-west2-b",
+    "us-west2-c",
 )
-REGIONS = ("europe-west1", "us-central1", "us-east1", "us-west1")
+REGIONS = ("europe-west1", "us-central1", "us-east1", "us-west1", "us-west2")
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ _FAMILIES = {
         for version in ("8", "9", "10")
         for name in (f"rocky-linux-{version}", f"rocky-linux-{version}-optimized-gcp")
     },
-    "centos-cloud": {"centos-stream-9": "centos-stream-9", "centos-stream-10": "centos-stream-10"},
+    # centos-8 has reached its end of life; reference 1's module asks for it by default.
+    "centos-cloud": {name: name for name in ("centos-8", "centos-stream-9", "centos-stream-10")},
 }
 IMAGE_PROJECTS = tuple(_FAMILIES)
 NEWEST = "v20261101"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from . import fingerprints
 from .call import Answer, Call, Handler
 from .links import key_of, link
 from .resource import Resource
@@ -26,7 +27,7 @@ class InstanceGroups(Resource):
 
     @override
     def handlers(self) -> dict[str, Handler]:
-        return {"listInstances": self.list_instances}
+        return {"listInstances": self.list_instances, "setNamedPorts": self.set_named_ports}
 
     def manager(self, group: str) -> str:
         """Key of the group's manager."""
@@ -51,6 +52,8 @@ class InstanceGroups(Resource):
         networks = self.networks(key)
         answer["size"] = len(self.instances(key))
         answer["namedPorts"] = manager.get("namedPorts", [])
+        # Discovery document, InstanceGroup.fingerprint: "The fingerprint of the named ports."
+        answer["fingerprint"] = fingerprints.fingerprint(answer["namedPorts"])
         if networks:
             answer["network"] = link(networks[0])
         return answer
@@ -74,3 +77,15 @@ class InstanceGroups(Resource):
             "items": items,
             "selfLink": link(key) + "/listInstances",
         }
+
+    def set_named_ports(self, call: Call) -> Answer:
+        """Replaces the named ports, which group and manager show alike."""
+        key = self.target(call)
+        self.store.require(key)
+        manager = self.manager(key)
+        old = self.store.require(manager)
+        current = fingerprints.fingerprint(old.get("namedPorts", []))
+        fingerprints.check(call.body.get("fingerprint"), current, "Instance group")
+        ports = call.body.get("namedPorts") or []
+        self.cloud.instance_group_managers.replace(manager, {**old, "namedPorts": ports}, old)
+        return self.cloud.operations.done("setNamedPorts", call.scope, key)

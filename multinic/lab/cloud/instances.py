@@ -37,6 +37,11 @@ class Instances(Resource):
             "setMetadata": self.set_metadata,
             "setTags": self.set_tags,
             "setDeletionProtection": self.set_deletion_protection,
+            "setMachineType": lambda call: self.set_while_stopped(call, "setMachineType", **call.body),
+            "setMinCpuPlatform": lambda call: self.set_while_stopped(call, "setMinCpuPlatform", **call.body),
+            "setServiceAccount": lambda call: self.set_while_stopped(
+                call, "setServiceAccount", serviceAccounts=[call.body] if call.body.get("email") else []
+            ),
             "start": self.start,
             "stop": self.stop,
             "reset": self.reset,
@@ -61,8 +66,7 @@ class Instances(Resource):
         scope = split(key).scope
         zone = scope.partition("/")[2]
         held = Properties(self.cloud, value, "", scope).complete()
-        machine_type = name_of(value["machineType"])
-        value["machineType"] = link(f"projects/{self.project}/{scope}/machineTypes/{machine_type}")
+        value["machineType"] = self._machine_type(scope, value)
         value.setdefault("metadata", {"kind": "compute#metadata"})
         value.setdefault("tags", {})
         value.update(
@@ -214,6 +218,30 @@ class Instances(Resource):
         self.store.require(key)
         self.write(key, deletionProtection=bool(call.params.get("deletionProtection", True)))
         return self.cloud.operations.done("setDeletionProtection", call.scope, key)
+
+    def set_while_stopped(self, call: Call, method: str, **changes: Any) -> Answer:
+        """Changes what a running instance cannot change; takes effect with the next start.
+
+        https://cloud.google.com/compute/docs/instances/changing-machine-type-of-stopped-instance
+        """
+        key = self.target(call)
+        old = self.store.require(key)
+        if old["status"] != "TERMINATED":
+            raise ApiError(
+                400,
+                "resourceNotReady",
+                f"The instance '{name_of(key)}' is {old['status']}: it must be stopped for {method}.",
+            )
+        value = {**copy.deepcopy(old), **changes}
+        Properties(self.cloud, value, "", split(key).scope).complete()
+        for account in value.get("serviceAccounts", []):
+            self.cloud.service_accounts.require_usable(account["email"])
+        value["machineType"] = self._machine_type(split(key).scope, value)
+        self.write(key, **value)
+        return self.cloud.operations.done(method, call.scope, key)
+
+    def _machine_type(self, scope: str, value: Object) -> str:
+        return link(f"projects/{self.project}/{scope}/machineTypes/{name_of(value['machineType'])}")
 
     def start(self, call: Call) -> Answer:
         """Starts a stopped instance."""

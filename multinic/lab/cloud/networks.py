@@ -21,6 +21,7 @@ AUTO_RANGES = {
     "europe-west1": "10.132.0.0/20",
     "us-west1": "10.138.0.0/20",
     "us-east1": "10.142.0.0/20",
+    "us-west2": "10.168.0.0/20",
 }
 """Ranges of an auto mode network: https://cloud.google.com/vpc/docs/subnets#ip-ranges"""
 

@@ -134,3 +134,39 @@ def test_templates_are_read_by_name_number_and_unique_link(door):
     got = door.ok("GET", "/compute/v1/projects/lab/zones/us-central1-c/instanceGroupManagers/other")
     assert got["instanceTemplate"] == template["selfLink"]
     assert door.refused("GET", base + "123456")[:2] == (404, "notFound")
+
+
+def test_what_the_plugin_changes_of_a_stopped_instance_and_of_a_groups_ports(door):
+    Replay(door).steps("create")
+    base = "/compute/beta/projects/lab/zones/us-central1-a"
+    client = f"{base}/instances/client"
+    larger = {"machineType": "projects/lab/zones/us-central1-a/machineTypes/n2-standard-8"}
+    account = {
+        "email": "routers@lab.iam.gserviceaccount.com",
+        "scopes": ["https://www.googleapis.com/auth/cloud-platform"],
+    }
+    code, reason, message = door.refused("POST", f"{client}/setMachineType", larger)
+    assert (code, reason) == (400, "resourceNotReady")
+    assert "must be stopped" in message
+
+    door.ok("POST", f"{client}/stop")
+    door.ok("POST", f"{client}/setMachineType", larger)
+    door.ok("POST", f"{client}/setServiceAccount", account)
+    door.ok("POST", f"{client}/setMinCpuPlatform", {"minCpuPlatform": "Intel Ice Lake"})
+    assert (
+        door.refused("POST", f"{client}/setMachineType", {"machineType": "zones/us-central1-a/machineTypes/x"})[0]
+        == 400
+    )
+    door.ok("POST", f"{client}/start")
+    got = door.ok("GET", f"{client}?view=FULL")
+    assert got["status"] == "RUNNING"
+    assert got["machineType"].endswith("/zones/us-central1-a/machineTypes/n2-standard-8")
+    assert (got["serviceAccounts"], got["minCpuPlatform"]) == ([account], "Intel Ice Lake")
+
+    ports = [{"name": "traffic", "port": 9001}]
+    door.ok("POST", f"{base}/instanceGroups/fleet-a/setNamedPorts", {"namedPorts": ports})
+    assert door.ok("GET", f"{base}/instanceGroupManagers/fleet-a")["namedPorts"] == ports
+    group = door.ok("GET", f"{base}/instanceGroups/fleet-a")
+    assert group["namedPorts"] == ports
+    stale = {"namedPorts": [], "fingerprint": "AAAAAAAAAAA="}
+    assert door.refused("POST", f"{base}/instanceGroups/fleet-a/setNamedPorts", stale)[0] == 412
