@@ -78,12 +78,19 @@ class Namespace:
 
     def received_bytes(self) -> dict[str, int]:
         """Bytes that each device inside has received."""
+        return self._counters(0)
+
+    def sent_bytes(self) -> dict[str, int]:
+        """Bytes that each device inside has sent."""
+        return self._counters(8)
+
+    def _counters(self, column: int) -> dict[str, int]:
         with self._entered():
             lines = Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]
         counters = {}
         for line in lines:
             device, _, numbers = line.partition(":")
-            counters[device.strip()] = int(numbers.split()[0])
+            counters[device.strip()] = int(numbers.split()[column])
         return counters
 
     def _entered(self) -> contextlib.AbstractContextManager[None]:

@@ -259,6 +259,9 @@ class Substrate(Protocol):
     def cpu_seconds(self, machine: str) -> float:
         """CPU time of the machine's programs since it was created; what its kernel does for packets is not in it."""
 
+    def ingress_bytes(self, machine: str) -> int:
+        """Bytes that the machine received over all NICs since it last started."""
+
     async def close(self) -> None:
         """Ends all machines and removes all networks."""
 
@@ -320,6 +323,9 @@ class NoMachines:
 
     def cpu_seconds(self, machine: str) -> float:
         return 0.0
+
+    def ingress_bytes(self, machine: str) -> int:
+        return 0
 
     async def close(self) -> None:
         pass

@@ -48,7 +48,7 @@ def test_command_line_and_lab_do_not_wait_for_the_sdk() -> None:
 
 
 def test_library_needs_nothing_but_pulumi() -> None:
-    others = {"typer", "rich", "httpx", "starlette", "uvicorn", "googleapiclient", "matplotlib"}
+    others = {"typer", "rich", "httpx", "uvicorn", "googleapiclient", "matplotlib"}
     modules = "multinic.router, multinic.endpoints, multinic.networks, multinic.testing"
     assert python(f"import sys, {modules}; print({others!r} & {{m.split('.')[0] for m in sys.modules}})") == "set()"
 

@@ -1,4 +1,4 @@
-"""The front door: one HTTP application for Compute Engine, IAM, Resource Manager and the lab's own few calls.
+"""The front door: one HTTP application for Google's APIs and the lab's own few calls.
 
 Everything that wants something of the lab comes in here, with the lab's token, on loopback.
 """
@@ -8,56 +8,95 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
-
 from ..cloud import ApiError, Cloud
-from . import compute, iam, lab, resource_manager, service_usage
+from . import compute, iam, lab, monitoring, resource_manager, service_usage
 from . import log as cloud_logging
-from .lists import only_fields, without_empty
+from .lists import without_empty
+from .selection import only_fields
 
 log = logging.getLogger("multinic.lab")
 BIGGEST_BODY = 4 * 1024 * 1024
 """Bytes; Google's own limit for a template with full metadata is far below."""
-VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+SERVICES = {
+    service.name: service
+    for service in (
+        iam.SERVICE,
+        resource_manager.SERVICE,
+        cloud_logging.SERVICE,
+        monitoring.SERVICE,
+        service_usage.SERVICE,
+    )
+}
+"""Google's APIs beside Compute Engine, by the first segment of their paths."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def create_app(cloud: Cloud, token: str) -> Starlette:
-    """The application.
+class _GoneError(Exception):
+    """The client hung up before its request was whole."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    verb: str
+    path: str
+    query: dict[str, list[str]]
+    body: Any
+
+
+def create_app(cloud: Cloud, token: str) -> Application:
+    """The ASGI application (https://asgi.readthedocs.io/en/latest/specs/www.html).
 
     Args:
         cloud: What it serves; must have been started.
         token: What clients must send as ``Authorization: Bearer TOKEN``.
     """
 
-    async def serve(request: Request) -> Response:
-        path = request.url.path.lstrip("/")
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"the front door speaks HTTP only, not {scope['type']}")
+        path = _path(scope)
         newer = not path.startswith(("compute/", "lab/"))
         try:
-            _authorize(request, token)
-            answer = await _answer(cloud, request, path)
+            _authorize(scope, token)
+            status, answer = 200, await _answer(cloud, await _read(scope, path, receive))
+        except _GoneError:
+            return
         except ApiError as error:
-            return _json(error.body(compute=not newer), error.code)
-        except ClientDisconnect:
-            return Response(status_code=499)
+            status, answer = error.code, error.body(compute=not newer)
         except Exception:
-            log.exception("%s %s", request.method, request.url.path)
+            log.exception("%s %s", scope["method"], path)
             broken = ApiError(500, "internalError", "The lab itself failed; its log has the details.")
-            return _json(broken.body(compute=not newer), 500)
-        return _json(answer)
+            status, answer = 500, broken.body(compute=not newer)
+        content = json.dumps(answer, ensure_ascii=True, separators=(",", ":")).encode()
+        headers = [
+            (b"content-type", b"application/json; charset=UTF-8"),
+            (b"content-length", str(len(content)).encode()),
+        ]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
-    return Starlette(routes=[Route("/{path:path}", serve, methods=VERBS)])
+    return serve
 
 
-def _authorize(request: Request, token: str) -> None:
-    given = request.headers.get("authorization", "")
-    word, _, value = given.partition(" ")
-    if word.lower() != "bearer" or not hmac.compare_digest(value.strip().encode(), token.encode()):
+def _path(scope: Scope) -> str:
+    """The path as it was sent, still percent-encoded: a ``%2F`` in a name separates nothing."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.partition(b"?")[0].decode("latin-1").lstrip("/")
+
+
+def _authorize(scope: Scope, token: str) -> None:
+    given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    word, _, value = given.partition(b" ")
+    if word.lower() != b"bearer" or not hmac.compare_digest(value.strip(), token.encode()):
         raise ApiError(
             401,
             "authError",
@@ -67,36 +106,22 @@ def _authorize(request: Request, token: str) -> None:
         )
 
 
-async def _answer(cloud: Cloud, request: Request, path: str) -> Any:
-    query = parse_qs(request.url.query, keep_blank_values=True)
-    body = await _body(request)
-    api, _, rest = path.partition("/")
-    match api:
-        case "compute":
-            answer = await compute.serve(cloud, request.method, rest, query, body)
-        case "iam":
-            answer = iam.serve(cloud, request.method, rest, body)
-        case "crm":
-            answer = resource_manager.serve(cloud, request.method, rest, body)
-        case "logging":
-            answer = cloud_logging.serve(cloud, request.method, rest, body)
-        case "serviceusage":
-            answer = service_usage.serve(cloud, request.method, rest, body)
-        case "lab":
-            return await lab.serve(cloud, request.method, rest, query, body)
-        case _:
-            raise ApiError(404, "notFound", f"The requested URL /{path} was not found on this server.")
-    answer = without_empty(answer)
-    fields = query.get("fields", [""])[0]
-    return only_fields(answer, fields) if fields and fields != "*" else answer
-
-
-async def _body(request: Request) -> Any:
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > BIGGEST_BODY:
+async def _read(scope: Scope, path: str, receive: Receive) -> _Request:
+    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    chunks, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _GoneError
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > BIGGEST_BODY:
             raise ApiError(413, "uploadTooLarge", f"The request is larger than {BIGGEST_BODY} bytes.")
+        if not message.get("more_body"):
+            return _Request(scope["method"], path, query, _json_of(b"".join(chunks)))
+
+
+def _json_of(content: bytes) -> Any:
     if not content.strip():
         return None
     try:
@@ -109,6 +134,16 @@ def _no_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def _json(answer: Any, status: int = 200) -> Response:
-    text = json.dumps(answer, ensure_ascii=True, separators=(",", ":"))
-    return Response(text, status, media_type="application/json; charset=UTF-8")
+async def _answer(cloud: Cloud, request: _Request) -> Any:
+    api, _, rest = request.path.partition("/")
+    if api == "lab":
+        return await lab.serve(cloud, request.verb, rest, request.query)
+    if api == "compute":
+        answer = await compute.serve(cloud, request.verb, rest, request.query, request.body)
+    elif api in SERVICES:
+        answer = SERVICES[api].serve(cloud, request.verb, rest, request.query, request.body)
+    else:
+        raise ApiError(404, "notFound", f"The requested URL /{request.path} was not found on this server.")
+    answer = without_empty(answer)
+    fields = (request.query.get("fields") or request.query.get("$fields") or [""])[0]
+    return only_fields(answer, fields) if fields and fields != "*" else answer

@@ -7,12 +7,15 @@ google-api-python-client ships them: schemas of requests and answers, paths, par
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
 _KEPT = ("type", "format", "enum", "pattern", "readOnly", "$ref")
+_VARIABLE = re.compile(r"\{\+?(\w+)\}(:\w+)?")
+"""A part of a path that stands for any name, perhaps with an action: ``{resource}:getIamPolicy``."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Method:
     Attributes:
         name: Such as ``instances.insert``.
         verb: HTTP verb.
-        path: Path template from ``projects/`` on.
+        path: Path template; Compute Engine's begin with ``projects/``, the newer APIs' with their version.
         parameters: By name.
         request: Name of the body's schema, or None.
         response: Name of the answer's schema, or None.
@@ -47,11 +50,16 @@ class Method:
     request: str | None
     response: str | None
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the variables of its path, in their order."""
+        return [found[1] for part in self.path.split("/") if (found := _VARIABLE.fullmatch(part))]
+
 
 @dataclass
 class _Node:
     literal: dict[str, _Node] = field(default_factory=dict)
-    variable: tuple[str, _Node] | None = None
+    variables: dict[str, _Node] = field(default_factory=dict)
     methods: dict[str, Method] = field(default_factory=dict)
 
 
@@ -90,10 +98,8 @@ class Document:
         self.methods[name] = method
         node = self._root
         for part in method.path.split("/"):
-            if part.startswith("{"):
-                if node.variable is None:
-                    node.variable = (part.strip("{}+"), _Node())
-                node = node.variable[1]
+            if variable := _VARIABLE.fullmatch(part):
+                node = node.variables.setdefault(variable[2] or "", _Node())
             else:
                 node = node.literal.setdefault(part, _Node())
         node.methods[method.verb] = method
@@ -108,8 +114,7 @@ class Document:
         method = node.methods.get(verb)
         if method is None:
             return set(node.methods)
-        names = [part.strip("{}+") for part in method.path.split("/") if part.startswith("{")]
-        return method, dict(zip(names, values, strict=True))
+        return method, dict(zip(method.names, values, strict=True))
 
     def _find(self, node: _Node, parts: list[str], index: int, values: list[str]) -> tuple[_Node, list[str]] | None:
         if index == len(parts):
@@ -119,8 +124,12 @@ class Document:
             found = self._find(node.literal[part], parts, index + 1, values)
             if found is not None:
                 return found
-        if node.variable is not None and part:
-            return self._find(node.variable[1], parts, index + 1, [*values, part])
+        name, colon, action = part.rpartition(":")
+        for value, suffix in ((name, colon + action), (part, "")):
+            if value and suffix in node.variables:
+                found = self._find(node.variables[suffix], parts, index + 1, [*values, value])
+                if found is not None:
+                    return found
         return None
 
     def parameter(self, method: Method, name: str) -> Parameter | None:
@@ -156,6 +165,6 @@ def _schema(raw: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def document(name: str) -> Document:
-    """A discovery document by name, such as ``compute.v1`` or ``compute.beta``; read at its first use."""
+    """A discovery document by name, such as ``compute.v1``; read at its first use."""
     folder = resources.files("googleapiclient") / "discovery_cache" / "documents"
     return Document(json.loads((folder / f"{name}.json").read_text()))

@@ -21,7 +21,7 @@ _MACHINE = re.compile(r"v1/machines/(?P<key>projects/[^/]+/zones/[^/]+/instances
 _ZONE = re.compile(r"v1/zones/(?P<zone>[^/:]+):(?P<action>fail|restore)")
 
 
-async def serve(cloud: Cloud, verb: str, path: str, query: dict[str, list[str]], body: Any) -> dict[str, Any]:
+async def serve(cloud: Cloud, verb: str, path: str, query: dict[str, list[str]]) -> dict[str, Any]:
     """Answers one request; `path` begins with the version."""
     if (verb, path) == ("GET", "v1/events"):
         after = query.get("after", ["0"])[-1] or "0"

@@ -1,22 +1,26 @@
-"""What a client may ask of an answer: filter, order, pages, and only some fields.
+"""What a client may ask of a list: filter, order, pages.
 
-https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (parameters) and
-https://developers.google.com/workspace/drive/api/guides/fields-parameter (``fields``).
+https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (parameters).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..cloud.errors import ApiError, invalid
+from ..cloud.errors import invalid
 from .filters import parse
 
 _DEFAULT_PAGE = 500
+"""Items on a page: discovery document compute.v1, parameter ``maxResults`` (0 to 500, default 500)."""
+
+Item = dict[str, Any]
 
 
-def page(answer: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+def page(answer: Item, params: Mapping[str, Any]) -> Item:
     """Filters, orders and cuts a list's ``items`` (or ``managedInstances``); other answers pass."""
     slot = "managedInstances" if "managedInstances" in answer else "items"
     items = answer.get(slot)
@@ -25,38 +29,85 @@ def page(answer: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(items, list):
         return answer
     test = parse(str(params.get("filter") or ""))
-    items = _ordered([item for item in items if test(item)], str(params.get("orderBy") or ""))
+    kept = [item for item in items if test(item)]
     size = _size(params.get("maxResults"))
     if slot == "managedInstances" and not params.get("maxResults"):
         # Groups with listManagedInstancesResults PAGELESS answer with everything.
-        size = len(items) or 1
-    start = _start(params.get("pageToken"))
-    answer = {**answer, slot: items[start : start + size]}
-    if start + size < len(items):
-        answer["nextPageToken"] = base64.urlsafe_b64encode(f"from:{start + size}".encode()).decode()
-    return answer
+        size = len(kept) or 1
+    shown, following = _cut(kept, size, params.get("pageToken"), str(params.get("orderBy") or ""))
+    return {**answer, slot: shown, "nextPageToken": following}
 
 
-def _aggregated(answer: dict[str, Any], scopes: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+def _aggregated(answer: Item, scopes: Item, params: Mapping[str, Any]) -> Item:
+    """Every scope is in the answer, those of which this page has nothing with a warning that says so."""
     test = parse(str(params.get("filter") or ""))
-    kept = {}
-    for scope, content in scopes.items():
-        kept[scope] = {
-            name: [item for item in value if test(item)] if isinstance(value, list) else value
-            for name, value in content.items()
-        }
-    return {**answer, "items": kept}
+    flat = [
+        {"scope": scope, "slot": slot, "item": item, "name": f"{scope}/{item.get('name', '')}"}
+        for scope, content in scopes.items()
+        for slot, items in content.items()
+        if isinstance(items, list)
+        for item in items
+        if test(item)
+    ]
+    shown, following = _cut(flat, _size(params.get("maxResults")), params.get("pageToken"), "")
+    found: dict[str, Item] = {scope: {} for scope in scopes}
+    for entry in shown:
+        found[entry["scope"]].setdefault(entry["slot"], []).append(entry["item"])
+    items = {scope: content or {"warning": _nothing_there(scope)} for scope, content in found.items()}
+    return {**answer, "items": items, "nextPageToken": following}
 
 
-def _ordered(items: list[Any], order: str) -> list[Any]:
+def _nothing_there(scope: str) -> Item:
+    return {
+        "code": "NO_RESULTS_ON_PAGE",
+        "message": f"There are no results for scope '{scope}' on this page.",
+        "data": [{"key": "scope", "value": scope}],
+    }
+
+
+def cut(items: list[Item], size: Any, token: Any, *, biggest: int) -> tuple[list[Item], str]:
+    """One page of the newer APIs (``pageSize``, ``pageToken``), and the token of the next page or "".
+
+    Args:
+        items: All items, in the order of the answer.
+        size: Items on the page; None or 0: as many as may be.
+        token: Of the page before, or None.
+        biggest: More are never on a page; Google brings a greater size down to it.
+    """
+    if size is not None and int(size) < 0:
+        raise invalid("pageSize", size, "Must not be negative.")
+    return _cut(items, min(int(size or biggest), biggest), token, "keep")
+
+
+def _cut(items: list[Item], size: int, token: Any, order: str) -> tuple[list[Item], str]:
+    """Pages go on after the last item shown, so that what is made or deleted meanwhile shifts nothing."""
+    key, descending = _order(order)
+    if key is None:
+        start = _position(token)
+        left = items[start:]
+        last: list[Any] = [start + size]
+    else:
+        ordered = sorted(items, key=key, reverse=descending)
+        after = _after(token)
+        left = [item for item in ordered if not after or (key(item) < after if descending else key(item) > after)]
+        last = key(left[size - 1]) if len(left) > size else []
+    following = base64.urlsafe_b64encode(json.dumps(last).encode()).decode() if len(left) > size else ""
+    return left[:size], following
+
+
+def _order(order: str) -> tuple[Callable[[Item], list[str]] | None, bool]:
     match order.split():
-        case []:
-            return items
-        case ["name"] | ["name", "asc"]:
-            return sorted(items, key=lambda item: str(item.get("name", "")))
+        case [] | ["name"] | ["name", "asc"]:
+            return lambda item: [str(item.get("name") or item.get("instance") or _text(item))], False
         case ["creationTimestamp", "desc"]:
-            return sorted(items, key=lambda item: str(item.get("creationTimestamp", "")), reverse=True)
+            return lambda item: [str(item.get("creationTimestamp", "")), str(item.get("name", ""))], True
+        case ["keep"]:
+            return None, False
     raise invalid("orderBy", order, "Only 'name' and 'creationTimestamp desc' are supported.")
+
+
+def _text(item: Item) -> str:
+    return json.dumps(item, sort_keys=True)
 
 
 def _size(value: Any) -> int:
@@ -67,93 +118,29 @@ def _size(value: Any) -> int:
     return int(value) or _DEFAULT_PAGE
 
 
-def _start(token: Any) -> int:
+def _decoded(token: Any) -> list[Any]:
     if not token:
-        return 0
+        return []
     try:
-        text = base64.urlsafe_b64decode(str(token).encode()).decode()
-        word, _, number = text.partition(":")
-        start = int(number)
-    except (binascii.Error, ValueError):
-        word, start = "", -1
-    if word != "from" or not 0 <= start <= 10**9:
+        found = json.loads(base64.urlsafe_b64decode(str(token).encode()))
+    except (binascii.Error, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not found:
         raise invalid("pageToken", token, "The page token is invalid.")
-    return start
+    return found
 
 
-def only_fields(answer: Any, text: str) -> Any:
-    """The parts of an answer that ``fields`` names, such as ``items(name,id),nextPageToken`` or ``items/name``."""
-    position = 0
-
-    def selection(depth: int) -> dict[str, Any]:
-        nonlocal position
-        chosen: dict[str, Any] = {}
-        if depth > 20:
-            raise _bad_fields(text)
-        while True:
-            begin = position
-            while position < len(text) and text[position] not in ",()/":
-                position += 1
-            name = text[begin:position].strip()
-            if not name:
-                raise _bad_fields(text)
-            inner: dict[str, Any] = {}
-            if position < len(text) and text[position] == "/":
-                position += 1
-                rest = selection_one(depth + 1)
-                inner = rest
-            elif position < len(text) and text[position] == "(":
-                position += 1
-                inner = selection(depth + 1)
-                if position >= len(text) or text[position] != ")":
-                    raise _bad_fields(text)
-                position += 1
-            chosen[name] = inner
-            if position < len(text) and text[position] == ",":
-                position += 1
-                continue
-            return chosen
-
-    def selection_one(depth: int) -> dict[str, Any]:
-        nonlocal position
-        if depth > 20:
-            raise _bad_fields(text)
-        begin = position
-        while position < len(text) and text[position] not in ",()/":
-            position += 1
-        name = text[begin:position].strip()
-        if not name:
-            raise _bad_fields(text)
-        if position < len(text) and text[position] == "/":
-            position += 1
-            return {name: selection_one(depth + 1)}
-        if position < len(text) and text[position] == "(":
-            position += 1
-            inner = selection(depth + 1)
-            if position >= len(text) or text[position] != ")":
-                raise _bad_fields(text)
-            position += 1
-            return {name: inner}
-        return {name: {}}
-
-    wanted = selection(0)
-    if position != len(text):
-        raise _bad_fields(text)
-    return _cut(answer, wanted)
+def _after(token: Any) -> list[str]:
+    return [str(part) for part in _decoded(token)]
 
 
-def _bad_fields(text: str) -> ApiError:
-    return ApiError(400, "invalidParameter", f"Invalid field selection {text[:100]}")
-
-
-def _cut(value: Any, wanted: dict[str, Any]) -> Any:
-    if not wanted or "*" in wanted:
-        return value
-    if isinstance(value, list):
-        return [_cut(one, wanted) for one in value]
-    if isinstance(value, dict):
-        return {name: _cut(value[name], inner) for name, inner in wanted.items() if name in value}
-    return value
+def _position(token: Any) -> int:
+    found = _decoded(token)
+    if not found:
+        return 0
+    if not isinstance(found[0], int) or not 0 <= found[0] <= 10**9:
+        raise invalid("pageToken", token, "The page token is invalid.")
+    return found[0]
 
 
 def without_empty(value: Any, *, keep: bool = False) -> Any:

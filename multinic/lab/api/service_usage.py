@@ -5,53 +5,40 @@ https://cloud.google.com/service-usage/docs/reference/rest/v1/services
 
 from __future__ import annotations
 
-import re
 from typing import Any
-from urllib.parse import unquote
 
 from ..cloud import ApiError, Cloud
+from ..cloud.call import Call
+from .lists import cut
+from .requests import Service, require_project
 
 SERVED = (
     "cloudresourcemanager.googleapis.com",
     "compute.googleapis.com",
     "iam.googleapis.com",
     "logging.googleapis.com",
+    "monitoring.googleapis.com",
     "serviceusage.googleapis.com",
 )
-_PATH = re.compile(r"v1/projects/(?P<project>[^/]+)/services(?:/(?P<service>[^/:]+))?(?::(?P<action>\w+))?")
+_BIGGEST_BATCH = 20
+"""Discovery document serviceusage.v1, ``BatchEnableServicesRequest.serviceIds``."""
 
 
-def serve(cloud: Cloud, verb: str, path: str, body: Any) -> dict[str, Any]:
-    """Answers one request; `path` begins with the version."""
-    found = _PATH.fullmatch(path)
-    if found is None:
-        raise ApiError(404, "notFound", f"The lab does not serve /serviceusage/{path}.")
-    project, service, action = unquote(found["project"]), found["service"] or "", found["action"]
-    if project not in (cloud.project, str(cloud.projects.number)):
-        raise ApiError(403, "forbidden", "The caller does not have permission")
-    if service and service not in SERVED:
-        raise ApiError(501, "notImplemented", f"The lab does not have {service}, only {', '.join(SERVED)}.")
-    match verb, bool(service), action:
-        case "GET", False, None:
-            return {"services": [_service(cloud, name) for name in SERVED]}
-        case "GET", True, None:
-            return _service(cloud, service)
-        case "POST", True, "enable":
-            return {
-                "name": "operations/noop.DONE_OPERATION",
-                "done": True,
-                "response": {"service": _service(cloud, service)},
-            }
-        case "POST", True, "disable":
-            raise ApiError(400, "failedPrecondition", "The lab's APIs cannot be disabled.")
-        case "POST", False, "batchEnable":
-            wanted = [str(name) for name in (body or {}).get("serviceIds") or []] if isinstance(body, dict) else []
-            unknown = sorted(set(wanted) - set(SERVED))
-            if unknown:
-                raise ApiError(501, "notImplemented", f"The lab does not have {', '.join(unknown)[:300]}.")
-            services = [_service(cloud, name) for name in wanted]
-            return {"name": "operations/noop.DONE_OPERATION", "done": True, "response": {"services": services}}
-    raise ApiError(501, "notImplemented", f"The lab does not serve {verb} /serviceusage/{path}.")
+def _require_project(cloud: Cloud, call: Call) -> None:
+    if call.params["v1Id"] != "projects":
+        raise ApiError(403, "forbidden", "The lab has services of its project only.")
+    require_project(cloud, call.params["v1Id1"])
+
+
+def _named(cloud: Cloud, call: Call) -> str:
+    _require_project(cloud, call)
+    return _known(call.params["servicesId"])
+
+
+def _known(name: str) -> str:
+    if name not in SERVED:
+        raise ApiError(501, "notImplemented", f"The lab does not have {name[:100]}, only {', '.join(SERVED)}.")
+    return name
 
 
 def _service(cloud: Cloud, name: str) -> dict[str, Any]:
@@ -61,3 +48,48 @@ def _service(cloud: Cloud, name: str) -> dict[str, Any]:
         "config": {"name": name},
         "state": "ENABLED",
     }
+
+
+def _list(cloud: Cloud, call: Call) -> dict[str, Any]:
+    _require_project(cloud, call)
+    # "The allowed filter strings are state:ENABLED and state:DISABLED": discovery document, services.list, filter.
+    wanted = call.params.get("filter") or "state:ENABLED"
+    if wanted not in ("state:ENABLED", "state:DISABLED"):
+        raise ApiError(400, "badRequest", f"The filter '{wanted[:100]}' is not state:ENABLED or state:DISABLED.")
+    services = [_service(cloud, name) for name in SERVED] if wanted == "state:ENABLED" else []
+    found, following = cut(services, call.params.get("pageSize"), call.params.get("pageToken"), biggest=200)
+    return {"services": found, "nextPageToken": following}
+
+
+def _enable(cloud: Cloud, call: Call) -> dict[str, Any]:
+    return _done({"service": _service(cloud, _named(cloud, call))})
+
+
+def _enable_many(cloud: Cloud, call: Call) -> dict[str, Any]:
+    _require_project(cloud, call)
+    wanted = call.body.get("serviceIds") or []
+    if len(wanted) > _BIGGEST_BATCH:
+        raise ApiError(400, "badRequest", f"serviceIds takes at most {_BIGGEST_BATCH} services, not {len(wanted)}.")
+    return _done({"services": [_service(cloud, _known(name)) for name in wanted]})
+
+
+def _disable(cloud: Cloud, call: Call) -> dict[str, Any]:
+    _named(cloud, call)
+    raise ApiError(400, "failedPrecondition", "The lab's APIs cannot be disabled.")
+
+
+def _done(response: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "operations/noop.DONE_OPERATION", "done": True, "response": response}
+
+
+SERVICE = Service(
+    "serviceusage",
+    "serviceusage.v1",
+    {
+        "services.get": lambda cloud, call: _service(cloud, _named(cloud, call)),
+        "services.list": _list,
+        "services.enable": _enable,
+        "services.batchEnable": _enable_many,
+        "services.disable": _disable,
+    },
+)

@@ -1,10 +1,4 @@
-"""Autoscalers at work: measures the VMs of each group and sets the group's size.
-
-A guest's kernel is the lab's own, so what it spends on packets is not the guest's. A VM's CPU utilisation is therefore
-the CPU time of the guest's programs (its control group) over the machine type's vCPUs, plus a documented cost of each
-byte that it sends: routers of this kind were measured to use 22 to 24 % of their CPU at their machine type's greatest
-egress (`CPU_AT_FULL_RATE`), so a byte costs that share of the cap in force.
-"""
+"""Autoscalers at work: measures the VMs of each group (`readings`) and sets the group's size."""
 
 from __future__ import annotations
 
@@ -13,31 +7,22 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import catalog, schedules
+from . import schedules
 from .autoscaling import Load, Point, Policy, needed, policy_of, recommend
-from .links import key_of, name_of
+from .links import key_of
+from .readings import Reading, load, read
 
 if TYPE_CHECKING:
     from .cloud import Cloud
 
-CPU_AT_FULL_RATE = 0.23
-"""Measured by reference 1 at 10 Gbit/s; docs/lab-fidelity.md."""
 SAMPLE_SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class _Reading:
-    at: float
-    identity: str
-    sent: int
-    cpu: float
 
 
 @dataclass
 class _History:
     needs: deque[Point] = field(default_factory=lambda: deque(maxlen=2000))
     sizes: deque[Point] = field(default_factory=lambda: deque(maxlen=2000))
-    readings: dict[str, _Reading] = field(default_factory=dict)
+    readings: dict[str, tuple[float, Reading]] = field(default_factory=dict)
 
 
 class AutoscalerRuns:
@@ -86,21 +71,15 @@ class AutoscalerRuns:
     def _loads(self, history: _History, group: str, now: float, cooldown: float) -> list[Load]:
         """What the VMs do that have run for longer than the initialisation period."""
         controller = self._cloud.groups.get(group)
-        found, readings = [], {}
+        found = []
+        readings: dict[str, tuple[float, Reading]] = {}
         for instance, since in controller.members.running_since() if controller else ():
             value = self._cloud.store.require(instance)
-            below = self._cloud.substrate
-            reading = _Reading(now, value["id"], below.egress_bytes(instance), below.cpu_seconds(instance))
-            before = history.readings.get(instance, reading)
-            readings[instance] = reading
-            if now - since < cooldown or now <= before.at or before.identity != reading.identity:
+            reading = read(self._cloud, instance, value)
+            at, before = history.readings.get(instance, (now, reading))
+            readings[instance] = (now, reading)
+            if now - since < cooldown or now <= at or before.identity != reading.identity:
                 continue
-            # Guests and packets keep real time, whatever the controllers' speed.
-            seconds = (now - before.at) / self._cloud.clock.speed
-            sent = max(0, reading.sent - before.sent) / seconds
-            programs = max(0.0, reading.cpu - before.cpu) / seconds
-            cpus = catalog.MACHINE_TYPES[name_of(value["machineType"])].cpus
-            packets = sent * 8 / self._cloud.machines.egress(value) * CPU_AT_FULL_RATE
-            found.append(Load(min(1.0, programs / cpus + packets), sent))
+            found.append(load(self._cloud, value, before, reading, (now - at) / self._cloud.clock.speed))
         history.readings = readings
         return found

@@ -34,6 +34,7 @@ from .links import link, region_of, split
 from .log_entries import LogEntries
 from .machine_types import MachineTypes
 from .machines import Machines
+from .metrics import Metrics
 from .networks import Networks
 from .operations import Operations
 from .outages import Outages
@@ -108,6 +109,7 @@ class Cloud:
         self.service_accounts = ServiceAccounts(self)
         self.project_policy = ProjectPolicy(self)
         self.log_entries = LogEntries(project)
+        self.metrics = Metrics(self)
         self._background: set[asyncio.Task[Any]] = set()
         self._methods = self._collect()
         self.store.watch(self._on_change)
@@ -129,6 +131,7 @@ class Cloud:
             if value.get("_deleting"):
                 self.background(self.groups.dismantle(key))
         self.background(AutoscalerRuns(self).run())
+        self.background(self.metrics.run())
 
     async def _restart(self, key: str) -> None:
         try:

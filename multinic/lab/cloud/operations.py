@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any
@@ -28,6 +29,7 @@ class Operations:
     def __init__(self, store: Store, project: str) -> None:
         self._store, self._project = store, project
         self._operations: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._requests: OrderedDict[tuple[str, uuid.UUID], str] = OrderedDict()
         self._finished: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -80,6 +82,17 @@ class Operations:
         """The operations of one scope, by name."""
         found = [dict(value) for key, value in self._operations.items() if key.rpartition("/")[0] == scope]
         return sorted(found, key=lambda operation: str(operation["name"]))
+
+    def remember(self, scope: str, request: uuid.UUID, name: str) -> None:
+        """Notes which operation answered a request that carried a ``requestId``."""
+        self._requests[scope, request] = name
+        while len(self._requests) > _KEPT:
+            self._requests.popitem(last=False)
+
+    def of_request(self, scope: str, request: uuid.UUID) -> dict[str, Any] | None:
+        """The operation that answered a request with this ``requestId``, or None."""
+        found = self._operations.get(f"{scope}/{self._requests.get((scope, request), '')}")
+        return dict(found) if found else None
 
     async def close(self) -> None:
         """Ends what is still running."""

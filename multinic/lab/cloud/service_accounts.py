@@ -77,9 +77,9 @@ class ServiceAccounts:
         """An account."""
         return self._view(self._store.require(self._key(name)))
 
-    def list(self) -> dict[str, Any]:
+    def all(self) -> list[dict[str, Any]]:
         """All accounts."""
-        return {"accounts": [self._view(value) for _, value in self._store.children(self._parent())]}
+        return [self._view(value) for _, value in self._store.children(self._parent())]
 
     def patch(self, name: str, body: Object) -> dict[str, Any]:
         """Changes display name and description; the mask says which."""

@@ -196,6 +196,13 @@ class LinuxSubstrate:
             return 0
         return entry.sent_before + sum(vpc.namespace.received_bytes().get(port.device, 0) for vpc, port in entry.ports)
 
+    def ingress_bytes(self, machine: str) -> int:
+        """See `Substrate.ingress_bytes`."""
+        entry = self._machines.get(machine)
+        if entry is None:
+            return 0
+        return sum(vpc.namespace.sent_bytes().get(port.device, 0) for vpc, port in entry.ports)
+
     def cpu_seconds(self, machine: str) -> float:
         """See `Substrate.cpu_seconds`."""
         entry = self._machines.get(machine)

@@ -1,0 +1,48 @@
+"""What a VM does: counters of the substrate, and the load between two looks at them.
+
+A guest's kernel is the lab's own, so what it spends on packets is not the guest's. A VM's CPU utilisation is therefore
+the CPU time of the guest's programs (its control group) over the machine type's vCPUs, plus a documented cost of each
+byte that it sends: routers of this kind were measured to use 22 to 24 % of their CPU at their machine type's greatest
+egress (`CPU_AT_FULL_RATE`), so a byte costs that share of the cap in force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import catalog
+from .autoscaling import Load
+from .links import name_of
+from .store import Object
+
+if TYPE_CHECKING:
+    from .cloud import Cloud
+
+CPU_AT_FULL_RATE = 0.23
+"""Measured by reference 1 at 10 Gbit/s; docs/lab-fidelity.md."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One look at a VM: its id, and the counters since it was created."""
+
+    identity: str
+    sent: int
+    received: int
+    cpu: float
+
+
+def read(cloud: Cloud, key: str, instance: Object) -> Reading:
+    """Looks at a VM now."""
+    below = cloud.substrate
+    return Reading(instance["id"], below.egress_bytes(key), below.ingress_bytes(key), below.cpu_seconds(key))
+
+
+def load(cloud: Cloud, instance: Object, before: Reading, after: Reading, seconds: float) -> Load:
+    """What the VM did between two looks, that many real seconds apart: guests and packets keep real time."""
+    sent = max(0, after.sent - before.sent) / seconds
+    programs = max(0.0, after.cpu - before.cpu) / seconds
+    cpus = catalog.MACHINE_TYPES[name_of(instance["machineType"])].cpus
+    packets = sent * 8 / cloud.machines.egress(instance) * CPU_AT_FULL_RATE
+    return Load(min(1.0, programs / cpus + packets), sent)
