@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from multinic.cli import lab
+from multinic.cli import bench, lab, mtu
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -15,6 +15,8 @@ app = typer.Typer(
     help="Linux VMs as a dependable IP router between VPC networks on Google Cloud.",
 )
 app.add_typer(lab.app, name="lab")
+app.add_typer(bench.app, name="bench")
+app.add_typer(mtu.app, name="mtu")
 
 
 @app.callback()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 QUIET_SECONDS = 5.0
 
@@ -16,7 +16,9 @@ class Progress:
     Used as a context manager; what it does in its block is never without a sign of life for longer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Prints to `stream`, by default standard output."""
+        self._stream = stream
         self._lock = threading.Lock()
         self._spoke = self._began = time.monotonic()
         self._ended = threading.Event()
@@ -25,7 +27,7 @@ class Progress:
     def __call__(self, line: str) -> None:
         """Prints a line."""
         with self._lock:
-            print(line, flush=True)
+            print(line, flush=True, file=self._stream)
             self._spoke = self._began = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -41,5 +43,5 @@ class Progress:
             with self._lock:
                 now = time.monotonic()
                 if now - self._spoke >= QUIET_SECONDS:
-                    print(f"  … {now - self._began:.0f} s", flush=True)
+                    print(f"  … {now - self._began:.0f} s", flush=True, file=self._stream)
                     self._spoke = now

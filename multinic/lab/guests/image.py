@@ -98,7 +98,11 @@ def cache_home() -> Path:
 
 
 def ensure(
-    progress: Callable[[str], None] = lambda _: None, cache: Path | None = None, *, agent: bool = False
+    progress: Callable[[str], None] = lambda _: None,
+    cache: Path | None = None,
+    *,
+    agent: bool = False,
+    more: Sequence[str] = (),
 ) -> Image:
     """The guests' image, built if it is not in the cache.
 
@@ -108,6 +112,7 @@ def ensure(
         progress: Called with a line of text now and then while it builds.
         cache: Folder to keep images in; default ``images`` in `cache_home`.
         agent: With Google's guest agent, whose script runner then takes the place of the lab's own.
+        more: Further packages of the distribution, for measurements that need them.
 
     Raises:
         ImageError: With what is missing and how to get it.
@@ -115,7 +120,7 @@ def ensure(
     folder = cache or cache_home() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     codename = apt_sources.release_codename()
-    names = (*PACKAGES, AGENT) if agent else PACKAGES
+    names = (*PACKAGES, *([AGENT] if agent else []), *more)
     chosen = dict(FILES)
     if agent:
         chosen = {n: file for n, file in FILES.items() if n not in IN_PLACE_OF_AGENT} | FOR_AGENT

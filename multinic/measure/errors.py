@@ -1,0 +1,9 @@
+"""What a measurement tells its user when it cannot go on."""
+
+from __future__ import annotations
+
+from multinic.lab.errors import LabError
+
+
+class MeasureError(LabError):
+    """A measurement that could not run, or came to nothing; the text says why and what to do."""

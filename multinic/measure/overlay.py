@@ -1,0 +1,385 @@
+"""`multinic bench overlay`: what an overlay network costs with Docker's defaults, why, and after the cure.
+
+After a published test of Docker Swarm's overlay network on VMs: host to host about 1 Gbit/s, container to container
+about 340 Mbit/s, since the hosts' NICs had MTU 9001 and Docker's 1500; full speed after the overlay was made again with
+``com.docker.network.driver.mtu=9001``. A real Docker Engine and a real swarm of two nodes, once on a plain link of MTU
+9001, once in two VPC networks of Google Cloud's largest MTU across the lab's routers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from multinic.measure import iperf, topology
+from multinic.measure.engine import wire
+from multinic.measure.engine.node import Node, swarm
+from multinic.measure.errors import MeasureError
+from multinic.measure.iperf import Result, Traffic
+from multinic.measure.mtu import docker, path
+from multinic.measure.mtu.cures import OPTION, Finding
+from multinic.measure.report import Overhead, Report, spread
+from multinic.measure.shell import Shell
+from multinic.measure.topology import Say
+
+NETWORK = "measured"
+PUBLISHED = ("published by reference 2", "about 1000", "about 340", "0.34", "full speed", "")
+BEFORE_AT_MOST = 0.6
+AFTER_AT_LEAST = 0.97
+CONGESTION = "cubic"
+"""Linux's default, whatever this machine's is."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What each host's NIC may send.
+
+    Attributes:
+        rate: Bits a second, in tc's words.
+        packets: Packets a second.
+        burst: Packets that may come at once.
+    """
+
+    rate: str
+    packets: int
+    burst: int
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.rate}, {self.packets} packets/s"
+
+    def apply(self, shell: Shell, device: str) -> None:
+        """Sets it on a NIC, in place of an earlier one."""
+        shell.run(
+            [
+                *("tc", "qdisc", "replace", "dev", device, "root"),
+                *("tbf", "rate", self.rate, "burst", "256kb", "latency", "20ms"),
+            ]
+        )
+        hook = f'type filter hook egress device "{device}" priority 0'
+        rule = f"limit rate over {self.packets}/second burst {self.burst} packets drop"
+        name = "table netdev multinic_limit"
+        shell.run(["nft", f"{name}; delete {name}; {name} {{ chain sent {{ {hook}; {rule}; }}; }}"])
+
+
+LIMITS = (Limit("1gbit", 34000, 200), Limit("1gbit", 50000, 1000))
+"""Between them lies the published case; clouds limit a VM's packets beside its bytes."""
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """Where the two hosts are.
+
+    Attributes:
+        name: As the command line names it.
+        title: For people.
+        open: Gives the two places and the routers between them for as long as its block lasts.
+    """
+
+    name: str
+    title: str
+    open: Callable[[Options, Say], contextlib.AbstractContextManager[tuple[wire.Place, wire.Place, list[Shell]]]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command may be told.
+
+    Attributes:
+        folder: Of the lab meanwhile; removed at the end.
+        port: Of its front door.
+        report: Where the results go.
+        set_ups: Names of set-ups; all where empty.
+        repeat: Runs of each kind; the table shows medians.
+        seconds: Length of a run.
+        streams: Streams of the aggregate; a single one is always measured.
+        command: What the user typed.
+    """
+
+    folder: Path
+    port: int
+    report: Path
+    set_ups: tuple[str, ...] = ()
+    repeat: int = 3
+    seconds: float = 3
+    streams: int = 4
+    command: str = "multinic bench overlay"
+
+
+@dataclass
+class Comparison:
+    """One set-up under one limit, one direction, one number of streams.
+
+    Attributes:
+        set_up: Its title.
+        limit: Its title.
+        direction: Who sends to whom.
+        streams: Number of streams.
+        host: Host to host, Mbit/s and the rest, of both phases.
+        before: Container to container with Docker's defaults.
+        after: Container to container after the cure.
+        before_ratios: Container to host, each pair measured one after the other.
+        after_ratios: Likewise after the cure.
+    """
+
+    set_up: str
+    limit: str
+    direction: str
+    streams: int
+    host: list[Result] = field(default_factory=list)
+    before: list[Result] = field(default_factory=list)
+    after: list[Result] = field(default_factory=list)
+    before_ratios: list[float] = field(default_factory=list)
+    after_ratios: list[float] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the cure does what it should."""
+        return median(self.before_ratios) <= BEFORE_AT_MOST and median(self.after_ratios) >= AFTER_AT_LEAST
+
+    @property
+    def label(self) -> str:
+        """Limit, direction and streams."""
+        return f"{self.limit}; {self.direction}, {self.streams} stream{'s' if self.streams > 1 else ''}"
+
+    def row(self) -> tuple[str, ...]:
+        """For the table, once all has been measured."""
+        return (
+            self.label,
+            *(spread([one.megabits for one in results]) for results in (self.host, self.before)),
+            f"{median(self.before_ratios):.2f}",
+            spread([one.megabits for one in self.after]),
+            f"{median(self.after_ratios):.2f}",
+        )
+
+
+@contextlib.contextmanager
+def _plain(options: Options, say: Say) -> Iterator[tuple[wire.Place, wire.Place, list[Shell]]]:
+    with wire.plain_link(9001) as (left, right):
+        yield left, right, []
+
+
+@contextlib.contextmanager
+def _google(options: Options, say: Say) -> Iterator[tuple[wire.Place, wire.Place, list[Shell]]]:
+    shape = topology.Shape(zones=2, mtu=8896)
+    with (
+        topology.lab(options.folder, options.port, say) as opened,
+        topology.fleet(opened, shape, say) as fleet,
+        wire.of_guest(opened.folder, fleet.clients[0].name, fleet.clients[0].address) as left,
+        wire.of_guest(opened.folder, fleet.servers[0].name, fleet.servers[0].address) as right,
+    ):
+        yield left, right, [fleet.shell(router.name) for router in fleet.routers]
+
+
+SET_UPS = (
+    SetUp("plain", "two hosts on one link of MTU 9001 (reference 2)", _plain),
+    SetUp("google-cloud", "two VPC networks of MTU 8896, across the lab's routers", _google),
+)
+
+
+def run(options: Options, say: Say) -> Report:
+    """Runs all of it and writes the report.
+
+    Raises:
+        MeasureError: It could not run, or the figures are not what the cure promises; then the report is written all
+            the same.
+    """
+    chosen = [one for one in SET_UPS if one.name in (options.set_ups or [each.name for each in SET_UPS])]
+    if unknown := set(options.set_ups) - {one.name for one in SET_UPS}:
+        raise MeasureError(
+            f"no set-up {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in SET_UPS)}"
+        )
+    for one in chosen:
+        if one.open is _google:
+            topology.require_guests()
+    report = Report("overlay", "Docker Swarm's overlay network, before and after its MTU was set.", options.command)
+    overhead = Overhead()
+    broken: list[str] = []
+    for one in chosen:
+        say(f"\n── {one.title} ──")
+        with one.open(options, say) as (left, right, routers):
+            comparisons, found, engine = _measure(one, left, right, routers, options, overhead, say)
+        _tell(report, one, comparisons, found, engine)
+        broken += [f"{each.set_up}, {each.limit}, {each.direction}" for each in comparisons if not each.holds]
+    heading, rows, below = report.tables[-1]
+    report.tables[-1] = (heading, rows, (*below, overhead.line()))
+    report.write(options.report, lambda figure: _draw(figure, report))
+    if broken:
+        raise MeasureError(
+            f"the overlay should be at most {BEFORE_AT_MOST} of the host's speed before the cure and at least "
+            f"{AFTER_AT_LEAST} after it, but: {'; '.join(broken)}. See {options.report}/overlay.md"
+        )
+    return report
+
+
+def _measure(
+    set_up: SetUp,
+    left: wire.Place,
+    right: wire.Place,
+    routers: Sequence[Shell],
+    options: Options,
+    overhead: Overhead,
+    say: Say,
+) -> tuple[list[Comparison], list[Finding], str]:
+    walked = path.walk(path.End(left.shell, left.address), path.End(right.shell, right.address), routers)
+    hops = " → ".join(f"{hop.name} {hop.mtu}" for hop in walked.hops)
+    say(f"{hops}; largest packet that passes: {walked.there.largest} there, {walked.back.largest} back")
+    with swarm([(one.title, one.address, one.file) for one in (left, right)], say) as nodes:
+        comparisons = [
+            Comparison(set_up.title, limit.title, f"{a.title} → {b.title}", streams)
+            for limit in LIMITS
+            for a, b, streams in ((left, right, 1), (right, left, 1), (left, right, options.streams))
+        ]
+        _phase("before", 0, nodes, (left, right), comparisons, options, overhead, say)
+        found = docker.judge(docker.networks(nodes[0].shell), walked.mtu, left.title)
+        mismatch = next((one for one in found if NETWORK in one.where), None)
+        if mismatch is None:
+            raise MeasureError("no mismatch was found on the overlay with Docker's defaults: nothing to cure here")
+        say(f"found: {mismatch.where}: {mismatch.text}")
+        say(f"cure: {mismatch.cures[0]}")
+        for node in nodes:
+            node.remove_container(f"container-{node.name}")
+        _remove_network(nodes)
+        _phase("after", mismatch.option, nodes, (left, right), comparisons, options, overhead, say)
+        left_over = [one for one in docker.judge(docker.networks(nodes[0].shell), walked.mtu) if NETWORK in one.where]
+        if left_over:
+            raise MeasureError(f"the cure did not cure: {left_over[0].text}")
+        return comparisons, found, nodes[0].engine()
+
+
+def _remove_network(nodes: Sequence[Node]) -> None:
+    nodes[0].docker("network", "rm", NETWORK)
+    # The other node learns of it a moment later; a network of the same name must not meet the old one there.
+    for _ in range(100):
+        if all(NETWORK not in node.docker("network", "ls", "--format", "{{.Name}}").split() for node in nodes):
+            return
+    raise MeasureError(f"the network {NETWORK} did not go away")
+
+
+def _phase(
+    phase: str,
+    option: int,
+    nodes: Sequence[Node],
+    places: Sequence[wire.Place],
+    comparisons: Sequence[Comparison],
+    options: Options,
+    overhead: Overhead,
+    say: Say,
+) -> None:
+    extra = ["--opt", f"{OPTION}={option}"] if option else []
+    nodes[0].docker("network", "create", "--driver", "overlay", "--attachable", *extra, NETWORK)
+    for node in nodes:
+        node.run_container(f"container-{node.name}", NETWORK)
+        node.without_offloads()
+    by_title = {place.title: (place, node) for place, node in zip(places, nodes, strict=True)}
+    for limit in LIMITS:
+        for place in places:
+            limit.apply(place.shell, place.device)
+        for one in comparisons:
+            if one.limit != limit.title:
+                continue
+            (sender, from_node), (receiver, to_node) = (by_title[title] for title in one.direction.split(" → "))
+            inside = [(node, f"container-{node.name}") for node in (from_node, to_node)]
+            address = to_node.address_in(inside[1][1], NETWORK)
+            contained: list[Result] = getattr(one, phase)
+            ratios: list[float] = getattr(one, f"{phase}_ratios")
+            for _ in range(options.repeat):
+                host = _run(sender.shell, receiver.shell, receiver.address, one.streams, options, overhead)
+                ends = [node.in_container(name) for node, name in inside]
+                overlay = _run(ends[0], ends[1], address, one.streams, options, overhead)
+                one.host.append(host)
+                contained.append(overlay)
+                ratios.append(overlay.megabits / host.megabits)
+            rates = [spread([each.megabits for each in results]) for results in (one.host, contained)]
+            say(f"{phase}: {one.label}: host {rates[0]}, container {rates[1]} Mbit/s")
+
+
+def _run(sender: Shell, receiver: Shell, address: str, streams: int, options: Options, overhead: Overhead) -> Result:
+    traffic = Traffic(sender, receiver, address, streams, options.seconds, 1, CONGESTION)
+    [result] = iperf.run(traffic)
+    overhead.sent(traffic.seconds + traffic.warm_up)
+    return result
+
+
+def _tell(
+    report: Report, set_up: SetUp, comparisons: Sequence[Comparison], found: Sequence[Finding], engine: str
+) -> None:
+    header = (
+        "limit of each host; direction",
+        "host to host, Mbit/s",
+        "containers, Docker's defaults",
+        "ratio",
+        "containers, after the cure",
+        "ratio",
+    )
+    mismatch = next(one for one in found if NETWORK in one.where)
+    report.table(
+        set_up.title[0].upper() + set_up.title[1:],
+        [header, *(one.row() for one in comparisons), PUBLISHED],
+        f"Found: {mismatch.where}: {mismatch.text}.",
+        f"Cure: `{mismatch.cures[0]}` (Docker subtracts 50 from the option itself).",
+        *(f"Also found: {one.where}: {one.text}." for one in found if one is not mismatch),
+    )
+    report.table(
+        "Engine's figures for the same runs",
+        [
+            (
+                header[0],
+                "",
+                "segment, bytes",
+                "sent again",
+                "window, KiB",
+                "sender's CPU",
+                "receiver's CPU",
+            ),
+            *(
+                (one.label, what, *_engine(results))
+                for one in comparisons
+                for what, results in (("hosts", one.host), ("before", one.before), ("after", one.after))
+            ),
+        ],
+        f"Docker Engine {engine}, iperf3, {CONGESTION}, medians of {len(comparisons[0].before)} runs; least and "
+        "greatest in brackets. Segmentation offload is off, so that a packet is a packet. Each ratio is of two runs, "
+        "one after the other.",
+    )
+    report.data.setdefault("set_ups", []).append(
+        {
+            "name": set_up.name,
+            "title": set_up.title,
+            "engine": engine,
+            "findings": [{**asdict(one), "severity": one.severity.value} for one in found],
+            "comparisons": [asdict(one) for one in comparisons],
+        }
+    )
+
+
+def _engine(results: Sequence[Result]) -> tuple[str, ...]:
+    return (
+        f"{median(one.mss for one in results):.0f}",
+        spread([one.retransmits for one in results]),
+        spread([one.cwnd_kib for one in results]),
+        f"{median(one.sender_cpu for one in results):.0f} %",
+        f"{median(one.receiver_cpu for one in results):.0f} %",
+    )
+
+
+def _draw(figure: Any, report: Report) -> None:
+    set_ups = report.data["set_ups"]
+    axes = figure.subplots(1, len(set_ups), sharey=True, squeeze=False)[0]
+    for axis, one in zip(axes, set_ups, strict=True):
+        shown = [each for each in one["comparisons"] if each["streams"] == 1]
+        bars = (("host", "host to host"), ("before", "containers, Docker's defaults"), ("after", "containers, cured"))
+        for offset, ((what, label), colour) in enumerate(zip(bars, ("tab:gray", "tab:red", "tab:green"), strict=True)):
+            heights = [median(result["megabits"] for result in each[what]) for each in shown]
+            places = [index + (offset - 1) * 0.27 for index in range(len(shown))]
+            axis.bar(places, heights, 0.25, color=colour, label=label)
+        ticks = [f"{each['limit'].split(', ')[1]}\n{each['direction']}" for each in shown]
+        axis.set_xticks(range(len(shown)), ticks, fontsize=6)
+        axis.set_title(one["title"], fontsize=9)
+    axes[0].set_ylabel("Mbit/s, one stream")
+    axes[0].legend(fontsize=7)
