@@ -7,14 +7,15 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from multinic.lab.pulumi import engine
+from multinic.lab.pulumi import engine, providers
+from multinic.lab.pulumi.engine import Stack
 from multinic.lab.pulumi.rest import Rest
 from tests.lab.pulumi.conftest import HAVE_RECORDING
 from tests.lab.pulumi.fake_api import FakeApi
@@ -87,6 +88,21 @@ class Project:
     folder: Path
     state: Path
     said: list[str] = field(default_factory=list)
+    running: ExitStack = field(default_factory=ExitStack)
+    attached: dict[str, str] = field(default_factory=dict)
+
+    def stand_ins(self, lab: Any) -> str:
+        """The stand-ins for a lab, the same for all commands of a test: starting them takes a second."""
+        if lab.endpoint not in self.attached:
+            context = providers.running(lab.endpoint, getattr(lab, "token", "t"))
+            self.attached[lab.endpoint] = self.running.enter_context(context)
+        return self.attached[lab.endpoint]
+
+    def stack(self, lab: Any, name: str = "test", folder: Path | None = None) -> Stack:
+        """A stack that is not up yet, of this project or of another folder's."""
+        where = folder or self.folder
+        token = getattr(lab, "token", "t")
+        return Stack(where, name, self.state, lab.endpoint, token, self.said.append, self.stand_ins(lab))
 
     def write(self, program: str) -> None:
         head = "import pulumi\nimport pulumi_gcp as gcp\nc = gcp.compute\nconfig = pulumi.Config()\n"
@@ -102,6 +118,7 @@ class Project:
             endpoint=lab.endpoint,
             token=getattr(lab, "token", "t"),
             progress=self.said.append,
+            attached=self.stand_ins(lab),
         )
 
     def config(self, **config: Any) -> dict[str, Any]:
@@ -110,11 +127,13 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> Iterator[Project]:
     folder = tmp_path / "program"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text("name: trial\nruntime: python\n")
-    return Project(folder, tmp_path / "state")
+    made = Project(folder, tmp_path / "state")
+    with made.running:
+        yield made
 
 
 def items(lab: RunningLab, path: str) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ class Stack:
         endpoint: The lab's front door.
         token: Its token.
         say: Gets a line for each thing that happens.
+        attached: Value of PULUMI_DEBUG_PROVIDERS of stand-ins that run already; empty: each session runs its own.
     """
 
     project: Path
@@ -47,6 +48,7 @@ class Stack:
     endpoint: str
     token: str
     say: Progress
+    attached: str = ""
 
     @property
     def _folder(self) -> Path:
@@ -69,6 +71,9 @@ class Stack:
     @contextlib.contextmanager
     def session(self) -> Iterator[Run]:
         """Run the stand-ins for the plugins and yield a function that runs the CLI beside them."""
+        if self.attached:
+            yield self._run(self.attached)
+            return
         try:
             with providers.running(self.endpoint, self.token) as attached:
                 yield self._run(attached)
@@ -240,6 +245,7 @@ def up(
     endpoint: str,
     token: str,
     progress: Progress | None = None,
+    attached: str = "",
 ) -> EngineDeployment:
     """Bring a project up in a lab with the real engine.
 
@@ -251,12 +257,13 @@ def up(
         endpoint: The lab's front door.
         token: Its token.
         progress: Gets a line for each thing that happens.
+        attached: Stand-ins that run already, see `Stack`.
 
     Raises:
         DeploymentError: If the program fails, inputs are refused, or the lab refuses a resource. Its `deployment` can
             be destroyed.
     """
-    driven = Stack(folder, stack, state.resolve(), endpoint, token, one_by_one(progress))
+    driven = Stack(folder, stack, state.resolve(), endpoint, token, one_by_one(progress), attached)
     driven.configure(config)
     deployment = EngineDeployment(driven)
     try:

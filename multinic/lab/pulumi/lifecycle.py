@@ -123,7 +123,7 @@ def create(kind: ResourceType, inputs: Inputs, scope: Scope, timeout: float) -> 
         kind.after_create(path, inputs, live, scope, deadline)
     except Exception as error:
         raise NotReadyError(path, outputs(kind, inputs, live, scope), str(error)) from error
-    live = scope.rest.get(read_by, **kind.view)
+    live = kind.read_more(scope.rest.get(read_by, **kind.view), scope)
     return path, outputs(kind, inputs, live, scope)
 
 
@@ -198,7 +198,7 @@ def _live(kind: ResourceType, identity: str, scope: Scope) -> Document | None:
     if kind.own:
         return kind.own.read(identity, scope)
     try:
-        return scope.rest.get(links.path_of(identity), **kind.view)
+        return kind.read_more(scope.rest.get(links.path_of(identity), **kind.view), scope)
     except ApiError as error:
         if error.is_missing:
             return None

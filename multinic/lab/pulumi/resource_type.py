@@ -75,6 +75,10 @@ def _as_it_is(live: Document, _inputs: Inputs) -> Document:
     return live
 
 
+def _no_more(live: Document, _scope: Scope) -> Document:
+    return live
+
+
 def _no_outputs(_body: Document, _scope: Scope) -> Outputs:
     return {}
 
@@ -96,6 +100,7 @@ class ResourceType:
         labelled: It has labels, and `effectiveLabels` and `pulumiLabels` beside them.
         check: Returns what the plugin refuses beyond single inputs.
         shape: Completes the request body made from the inputs.
+        read_more: Adds to a document what another request tells, such as an instance's boot disk.
         unshape: Undoes what `shape` did, before a document is read.
         more: Outputs beyond inputs, `selfLink`, labels and time of creation.
         address: Path that a new resource is read by, from the inputs and the operation; None: by name.
@@ -114,6 +119,7 @@ class ResourceType:
     labelled: bool = False
     check: Callable[[Inputs], list[Problem]] = _no_problems
     shape: Callable[[Document, Inputs, Scope], Document] = _unchanged
+    read_more: Callable[[Document, Scope], Document] = _no_more
     unshape: Callable[[Document, Inputs], Document] = _as_it_is
     more: Callable[[Document, Scope], Outputs] = _no_outputs
     address: Callable[[str, Document], str] | None = None

@@ -101,6 +101,8 @@ class FakeApi:
         if method == "GET" and "/images/" in key:
             link = f"{V1}projects/debian-cloud/global/images/debian-12-bookworm-v1"
             return 200, {"name": "debian-12-bookworm-v1", "selfLink": link, "id": "5", "family": "debian-12"}
+        if method == "GET" and parent.endswith("/disks") and key.replace("/disks/", "/instances/") in self.objects:
+            return 200, self.boot_disk(key, self.objects[key.replace("/disks/", "/instances/")])
         if method == "GET" and action == "listErrors":
             return 200, {"items": self.group_errors}
         if method == "GET":
@@ -146,6 +148,8 @@ class FakeApi:
         if "/forwardingRules/" in key:
             made.setdefault("IPAddress", "10.0.0.251")
         if "/instances/" in key:
+            made["disks"][0]["source"] = V1 + key.replace("/instances/", "/disks/")
+            made["status"] = "RUNNING"
             made["labelFingerprint"] = "l="
             made["metadata"]["fingerprint"] = "m="
             made["tags"]["fingerprint"] = "t="
@@ -153,6 +157,12 @@ class FakeApi:
             made["fingerprint"] = "f="
         self.objects[key] = made
         return self.operation(key, made)
+
+    def boot_disk(self, key: str, instance: dict[str, Any]) -> dict[str, Any]:
+        params = instance["disks"][0]["initializeParams"]
+        named = {"sourceImage": "sourceImage", "type": "diskType"}
+        links = {name: V1 + params[field] for name, field in named.items() if field in params}
+        return links | {"name": key.rpartition("/")[2], "sizeGb": params.get("diskSizeGb", "10")}
 
     def shown(self, key: str, found: dict[str, Any]) -> dict[str, Any]:
         if "instanceGroupManagers" in key:

@@ -30,6 +30,9 @@ REPLACING = {
     "regionBackendService:RegionBackendService": "loadBalancingScheme network",
     "forwardingRule:ForwardingRule": "allPorts backendService description ipAddress ipProtocol ipVersion "
     "isMirroringCollector loadBalancingScheme network networkTier portRange ports region serviceLabel subnetwork",
+    # The plugin's schema does not say it of the startup script, but its documentation does.
+    "instance:Instance": "bootDisk confidentialInstanceConfig hostname metadataStartupScript networkInterfaces "
+    "networkPerformanceConfig zone",
     "router:Router": "network region",
     "routerNat:RouterNat": "region router type",
     "account:Account": "accountId",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from multinic.lab.pulumi import links
 from multinic.lab.pulumi.fields import Field, Fields, block, blocks
-from multinic.lab.pulumi.kinds import Integer, Items, Link, Scope, Strings, Text
+from multinic.lab.pulumi.kinds import Integer, Link, Scope, Strings, Text
 from multinic.lab.pulumi.resource_type import Change, Inputs, Outputs, ResourceType
 from multinic.lab.pulumi.rest import ApiError, Document
 from multinic.lab.pulumi.types.common import (
@@ -15,24 +17,18 @@ from multinic.lab.pulumi.types.common import (
     PROJECT,
     ZONE,
     fixed,
-    metadata_items,
-    metadata_map,
     optional,
     with_provisioned,
 )
 from multinic.lab.pulumi.types.vm_fields import (
-    CONFIDENTIAL,
+    MACHINE,
     NIC_FIELDS,
-    SCHEDULING_FIELDS,
-    SERVICE_ACCOUNT,
-    SHIELDED,
-    TIER,
     Image,
-    access_config_types,
-    forced_scheduling,
+    machine,
+    machine_metadata,
+    machine_outputs,
+    read_machine,
 )
-
-_STARTUP = "startup-script"
 
 _BOOT_DISK = block(
     Field("autoDelete", FLAG, default=True),
@@ -51,6 +47,8 @@ _BOOT_DISK = block(
     ),
 )
 
+_FOR_GOOD = ("metadataStartupScript", "confidentialInstanceConfig", "networkPerformanceConfig")
+
 _FIELDS = (
     NAME,
     PROJECT,
@@ -60,61 +58,44 @@ _FIELDS = (
     Field("machineType", Link("machineTypes", "zone"), required=True),
     Field("bootDisk", _BOOT_DISK, required=True, replaces=True),
     Field("networkInterfaces", blocks(*NIC_FIELDS), required=True, replaces=True),
-    Field("metadata", Strings()),
-    # "forces the instance to be recreated": the plugin's documentation of this input.
-    Field("metadataStartupScript", replaces=True),
-    Field("tags", Items(Text(), is_set=True)),
-    Field("canIpForward", FLAG, default=False),
     Field("deletionProtection", FLAG, default=False),
     Field("allowStoppingForUpdate", FLAG, sent=False),
     Field("description"),
     Field("desiredStatus", Text(choices=("RUNNING", "TERMINATED", "SUSPENDED")), sent=False),
     fixed("hostname"),
-    optional("minCpuPlatform"),
-    Field("scheduling", block(*SCHEDULING_FIELDS), computed=True),
-    SERVICE_ACCOUNT,
-    SHIELDED,
-    CONFIDENTIAL,
-    TIER,
-    Field("resourcePolicies", Link(form="given"), computed=True),
+    # "forces the instance to be recreated": the plugin's documentation of the startup script apart from the metadata.
+    *(replace(field, replaces=True) if field.name in _FOR_GOOD else field for field in MACHINE),
 )
 
 
 def _shape(body: Document, inputs: Inputs, _scope: Scope) -> Document:
     disk = {"boot": True} | body.pop("bootDisk")
     disk.pop("deviceName", None)
-    metadata = dict(body.pop("metadata", {}))
-    script = body.pop("metadataStartupScript", None)
-    if script:
-        metadata[_STARTUP] = script
-    tags = body.pop("tags", None)
-    access_config_types(body["networkInterfaces"])
-    scheduling = body.get("scheduling")
-    return body | {
-        "disks": [disk],
-        "labels": with_provisioned(inputs),
-        "metadata": metadata_items(metadata),
-        "params": {},
-        "scheduling": forced_scheduling(scheduling) if scheduling else {"automaticRestart": True},
-        "tags": {"items": tags} if tags else {},
-    }
+    sent = machine(body, inputs, scheduling={"automaticRestart": True}, untagged={})
+    return sent | {"disks": [disk], "params": {}}
+
+
+def _read_boot_disk(live: Document, scope: Scope) -> Document:
+    """Add the boot disk, which knows what it was made from."""
+    boot = next((disk for disk in live.get("disks", []) if disk.get("boot") and disk.get("source")), None)
+    if boot is None:
+        return live
+    return live | {"bootDisk": boot | {"disk": scope.rest.get(links.path_of(boot["source"]))}}
 
 
 def _unshape(live: Document, inputs: Inputs) -> Document:
-    metadata = metadata_map(live.get("metadata"))
-    shown = dict(live)
-    if "metadataStartupScript" in inputs:
-        shown["metadataStartupScript"] = metadata.pop(_STARTUP, None)
-    boot = next((dict(disk) for disk in live.get("disks", []) if disk.get("boot")), {})
-    # What the disk was made from is on the disk and not on the VM: the program's word stands.
-    boot.pop("initializeParams", None)
+    boot = dict(live.get("bootDisk") or {})
+    disk = boot.pop("disk", None)
     if "source" not in (inputs.get("bootDisk") or {}):
         boot.pop("source", None)
-    given = (inputs.get("bootDisk") or {}).get("initializeParams")
-    if isinstance(given, dict):
-        names = {"image": "sourceImage", "size": "diskSizeGb", "type": "diskType", "labels": "labels"}
-        boot["initializeParams"] = {names[key]: value for key, value in given.items()}
-    return shown | {"metadata": metadata, "tags": (live.get("tags") or {}).get("items"), "bootDisk": boot}
+    if disk:
+        boot["initializeParams"] = {
+            "sourceImage": disk.get("sourceImage"),
+            "diskSizeGb": disk.get("sizeGb"),
+            "diskType": links.name_of(disk.get("type", "")),
+            "labels": disk.get("labels"),
+        }
+    return read_machine(live, inputs) | {"bootDisk": boot}
 
 
 def _extra(live: Document, _scope: Scope) -> Outputs:
@@ -126,10 +107,8 @@ def _extra(live: Document, _scope: Scope) -> Outputs:
         "instanceId": str(live.get("id", "")),
         "currentStatus": live.get("status", ""),
         "cpuPlatform": live.get("cpuPlatform", ""),
-        "metadataFingerprint": (live.get("metadata") or {}).get("fingerprint", ""),
-        "tagsFingerprint": (live.get("tags") or {}).get("fingerprint", ""),
         "networkInterfaces": nics,
-    }
+    } | machine_outputs(live)
 
 
 def _nic_links(nic: Document) -> Document:
@@ -139,6 +118,9 @@ def _nic_links(nic: Document) -> Document:
     return found | ({"accessConfigs": configs} if configs else {})
 
 
+_AT_REST = ("machineType", "minCpuPlatform", "serviceAccount")
+"""What is changed of a stopped VM only."""
+
 _CHANGEABLE = {
     "metadata",
     "tags",
@@ -147,6 +129,7 @@ _CHANGEABLE = {
     "desiredStatus",
     "allowStoppingForUpdate",
     "deletionPolicy",
+    *_AT_REST,
 }
 
 
@@ -158,10 +141,7 @@ def _update(change: Change) -> None:
         )
     live = change.live
     if change.touches("metadata"):
-        metadata = dict(change.new.get("metadata") or {})
-        if change.new.get("metadataStartupScript"):
-            metadata[_STARTUP] = change.new["metadataStartupScript"]
-        body = {"fingerprint": (live.get("metadata") or {}).get("fingerprint")} | metadata_items(metadata)
+        body = {"fingerprint": (live.get("metadata") or {}).get("fingerprint")} | machine_metadata(change.new)
         change.run("POST", f"{change.path}/setMetadata", body)
     if change.touches("tags"):
         tags = {"fingerprint": (live.get("tags") or {}).get("fingerprint"), "items": change.new.get("tags") or []}
@@ -172,10 +152,35 @@ def _update(change: Change) -> None:
     if change.touches("deletionProtection"):
         wanted = str(bool(change.new.get("deletionProtection"))).lower()
         change.run("POST", f"{change.path}/setDeletionProtection", None, deletionProtection=wanted)
-    if change.touches("desiredStatus"):
+    if change.touches(*_AT_REST):
+        _update_at_rest(change)
+    elif change.touches("desiredStatus"):
         action = {"RUNNING": "start", "TERMINATED": "stop"}.get(str(change.new.get("desiredStatus")))
         if action:
             change.run("POST", f"{change.path}/{action}", None)
+
+
+def _update_at_rest(change: Change) -> None:
+    """Stop a VM, change what cannot be changed while it runs, and start it again where it is to run."""
+    status, wanted = change.live.get("status"), change.new.get("desiredStatus")
+    if status == "RUNNING" and wanted != "TERMINATED" and not change.new.get("allowStoppingForUpdate"):
+        changed = ", ".join(name for name in _AT_REST if change.touches(name))
+        raise ApiError(
+            0,
+            "",
+            f"Changing {changed} of a started instance requires stopping it: allow that by allowStoppingForUpdate",
+        )
+    if status != "TERMINATED":
+        change.run("POST", f"{change.path}/stop", None)
+    body = INSTANCE.fields.encode(change.new, change.scope)
+    if change.touches("minCpuPlatform"):
+        change.run("POST", f"{change.path}/setMinCpuPlatform", {"minCpuPlatform": body.get("minCpuPlatform", "")})
+    if change.touches("machineType"):
+        change.run("POST", f"{change.path}/setMachineType", {"machineType": body["machineType"]})
+    if change.touches("serviceAccount"):
+        change.run("POST", f"{change.path}/setServiceAccount", (body.get("serviceAccounts") or [{"email": ""}])[0])
+    if (status == "RUNNING" and wanted != "TERMINATED") or wanted == "RUNNING":
+        change.run("POST", f"{change.path}/start", None)
 
 
 INSTANCE = ResourceType(
@@ -196,6 +201,7 @@ INSTANCE = ResourceType(
     ),
     labelled=True,
     shape=_shape,
+    read_more=_read_boot_disk,
     unshape=_unshape,
     more=_extra,
     view={"view": "FULL"},

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from multinic.lab.pulumi import links
 from multinic.lab.pulumi.fields import Field, Fields, blocks
 from multinic.lab.pulumi.fields import block as nested
-from multinic.lab.pulumi.kinds import Integer, Items, Link, Problem, Scope, Strings, Text
+from multinic.lab.pulumi.kinds import Integer, Link, Problem, Scope, Strings, Text
 from multinic.lab.pulumi.resource_type import PROVISIONED, Inputs, Outputs, ResourceType, all_of, at_most_one
 from multinic.lab.pulumi.rest import Document
-from multinic.lab.pulumi.types.common import (
-    FLAG,
-    LABELS,
-    NAME,
-    PROJECT,
-    fixed,
-    metadata_items,
-    metadata_map,
-    with_provisioned,
-)
+from multinic.lab.pulumi.types.common import FLAG, LABELS, NAME, PROJECT, fixed
 from multinic.lab.pulumi.types.vm_fields import (
     ADVANCED,
-    CONFIDENTIAL,
+    MACHINE,
     NIC_FIELDS,
-    SCHEDULING_FIELDS,
-    SERVICE_ACCOUNT,
-    SHIELDED,
-    TIER,
     Image,
-    access_config_types,
-    forced_scheduling,
+    machine,
+    machine_outputs,
+    read_machine,
 )
 
-_STARTUP = "startup-script"
 LONGEST_PREFIX = 54
 
 _DISK = blocks(
@@ -51,8 +40,11 @@ _DISK = blocks(
 )
 
 
-def _at(name: str) -> str:
-    return f"properties.{name}"
+def _property(field: Field) -> Field:
+    """Return an input of a machine as one of a template: below ``properties``, and any change makes a new template."""
+    # The API adds no CPU platform and no policy to a template by itself, so one that the program takes away is gone.
+    computed = field.computed and field.name not in ("minCpuPlatform", "resourcePolicies")
+    return replace(field, to=f"properties.{field.path}", replaces=True, computed=computed)
 
 
 _FIELDS = (
@@ -60,24 +52,18 @@ _FIELDS = (
     PROJECT,
     Field("namePrefix", Text(), sent=False, replaces=True),
     fixed("description"),
-    fixed("instanceDescription", to=_at("description")),
-    Field("machineType", to=_at("machineType"), required=True, replaces=True),
-    Field("minCpuPlatform", to=_at("minCpuPlatform"), replaces=True),
-    Field("canIpForward", FLAG, _at("canIpForward"), replaces=True, default=False),
-    Field("disks", _DISK, _at("disks"), required=True, replaces=True),
-    Field("networkInterfaces", blocks(*NIC_FIELDS), _at("networkInterfaces"), replaces=True),
-    # Metadata becomes a list on the wire, and the startup script one of its items: see `_shape`.
-    Field("metadata", Strings(), _at("metadata"), replaces=True),
-    Field("metadataStartupScript", Text(), _at("metadataStartupScript"), replaces=True),
-    Field("labels", LABELS.kind, _at("labels"), replaces=True),
-    Field("tags", Items(Text(), is_set=True), _at("tags"), replaces=True),
-    Field("scheduling", nested(*SCHEDULING_FIELDS), _at("scheduling"), replaces=True, computed=True),
-    Field("serviceAccount", SERVICE_ACCOUNT.kind, _at("serviceAccounts"), replaces=True),
-    Field("shieldedInstanceConfig", SHIELDED.kind, _at("shieldedInstanceConfig"), replaces=True, computed=True),
-    Field("networkPerformanceConfig", TIER.kind, _at("networkPerformanceConfig"), replaces=True),
-    Field("confidentialInstanceConfig", CONFIDENTIAL.kind, _at("confidentialInstanceConfig"), replaces=True),
-    Field("advancedMachineFeatures", ADVANCED.kind, _at("advancedMachineFeatures"), replaces=True),
-    Field("resourcePolicies", Link(form="given"), _at("resourcePolicies"), replaces=True),
+    fixed("instanceDescription", to="properties.description"),
+    *map(
+        _property,
+        (
+            Field("machineType", required=True),
+            Field("disks", _DISK, required=True),
+            Field("networkInterfaces", blocks(*NIC_FIELDS)),
+            LABELS,
+            ADVANCED,
+            *MACHINE,
+        ),
+    ),
 )
 
 
@@ -99,39 +85,18 @@ def _check_boot(inputs: Inputs) -> list[Problem]:
 
 
 def _shape(body: Document, inputs: Inputs, scope: Scope, *, is_regional: bool) -> Document:
-    properties: Document = body["properties"]
-    metadata = dict(properties.pop("metadata", {}))
-    script = properties.pop("metadataStartupScript", None)
-    if script:
-        metadata[_STARTUP] = script
-    tags = properties.pop("tags", None)
-    untagged: Document = {"fingerprint": "", "items": []} if is_regional else {}
-    scheduling = properties.get("scheduling")
-    for disk in properties["disks"]:
+    for disk in body["properties"]["disks"]:
         if "diskSizeGb" in disk and "source" not in disk:
             disk.setdefault("initializeParams", {})["diskSizeGb"] = disk["diskSizeGb"]
-    access_config_types(properties.get("networkInterfaces", []))
-    properties |= {
-        "labels": with_provisioned(inputs),
-        "metadata": metadata_items(metadata),
-        "tags": {"items": tags} if tags else untagged,
-        "scheduling": forced_scheduling(scheduling) if scheduling else {"onHostMaintenance": "MIGRATE"},
-    }
-    return body
+    untagged: Document = {"fingerprint": "", "items": []} if is_regional else {}
+    scheduling = {"onHostMaintenance": "MIGRATE"}
+    return body | {"properties": machine(body["properties"], inputs, scheduling=scheduling, untagged=untagged)}
 
 
 def _unshape(live: Document, inputs: Inputs) -> Document:
-    properties = dict(live.get("properties") or {})
-    metadata = metadata_map(properties.get("metadata"))
-    if "metadataStartupScript" in inputs:
-        # The program gave the script apart from the rest: there it is looked for again.
-        properties["metadataStartupScript"] = metadata.pop(_STARTUP, None)
+    properties = read_machine(live.get("properties") or {}, inputs)
     labels = properties.get("labels") or {}
-    properties |= {
-        "metadata": metadata,
-        "tags": (properties.get("tags") or {}).get("items"),
-        "labels": {key: value for key, value in labels.items() if key not in PROVISIONED},
-    }
+    properties["labels"] = {key: value for key, value in labels.items() if key not in PROVISIONED}
     return live | {"properties": properties}
 
 
@@ -139,13 +104,11 @@ def _extra(live: Document, scope: Scope) -> Outputs:
     properties = live.get("properties") or {}
     labels = dict(properties.get("labels") or {})
     link = links.as_v1(live.get("selfLink", ""))
-    return {
+    return machine_outputs(properties) | {
         "effectiveLabels": labels,
         "pulumiLabels": labels,
         "numericId": str(live.get("id", "")),
         "selfLinkUnique": f"{link}?uniqueId={live.get('id', '')}",
-        "metadataFingerprint": (properties.get("metadata") or {}).get("fingerprint", ""),
-        "tagsFingerprint": (properties.get("tags") or {}).get("fingerprint", ""),
     }
 
 

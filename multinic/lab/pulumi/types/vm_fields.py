@@ -1,4 +1,4 @@
-"""Inputs that instance templates and instances share."""
+"""What instance templates and instances share: inputs, and the form in which the API has them."""
 
 # ruff: noqa: D102 what a method of a kind does is said once, in `kinds.Kind`
 from __future__ import annotations
@@ -8,9 +8,12 @@ from typing import Any
 
 from multinic.lab.pulumi import links
 from multinic.lab.pulumi.fields import Field, block, blocks
-from multinic.lab.pulumi.kinds import Integer, Items, Link, One, Scope, Text
+from multinic.lab.pulumi.kinds import Integer, Items, Link, One, Scope, Strings, Text
+from multinic.lab.pulumi.resource_type import Inputs, Outputs
 from multinic.lab.pulumi.rest import ApiError, Document
-from multinic.lab.pulumi.types.common import FLAG, optional
+from multinic.lab.pulumi.types.common import FLAG, metadata_items, metadata_map, optional, with_provisioned
+
+_STARTUP = "startup-script"
 
 _SHORT_SCOPES = {
     "cloud-platform": "cloud-platform",
@@ -82,12 +85,6 @@ SHIELDED = optional(
     ),
 )
 
-SERVICE_ACCOUNT = Field(
-    "serviceAccount",
-    One(block(optional("email"), Field("scopes", Items(OauthScope(), is_set=True), required=True))),
-    "serviceAccounts",
-)
-
 SCHEDULING_FIELDS = (
     Field("automaticRestart", FLAG, default=True),
     Field("preemptible", FLAG, default=False),
@@ -98,13 +95,18 @@ SCHEDULING_FIELDS = (
     Field("minNodeCpus", Integer()),
 )
 
+SERVICE_ACCOUNT = Field(
+    "serviceAccount",
+    One(block(optional("email"), Field("scopes", Items(OauthScope(), is_set=True), required=True))),
+    "serviceAccounts",
+)
+
 CONFIDENTIAL = Field(
     "confidentialInstanceConfig",
     block(
         Field("enableConfidentialCompute", FLAG),
         Field("confidentialInstanceType", Text(choices=("SEV", "SEV_SNP", "TDX"))),
     ),
-    replaces=True,
 )
 
 ADVANCED = Field(
@@ -115,24 +117,69 @@ ADVANCED = Field(
         Field("turboMode"),
         Field("enableNestedVirtualization", FLAG),
     ),
-    replaces=True,
 )
 
 TIER = Field(
     "networkPerformanceConfig",
     block(Field("totalEgressBandwidthTier", Text(choices=("DEFAULT", "TIER_1")), required=True)),
-    replaces=True,
 )
 
+MACHINE = (
+    # Metadata becomes a list on the wire, and the startup script one of its items: see `machine`.
+    Field("metadata", Strings()),
+    Field("metadataStartupScript", Text()),
+    Field("tags", Items(Text(), is_set=True)),
+    Field("canIpForward", FLAG, default=False),
+    optional("minCpuPlatform"),
+    Field("scheduling", block(*SCHEDULING_FIELDS), computed=True),
+    SERVICE_ACCOUNT,
+    SHIELDED,
+    CONFIDENTIAL,
+    TIER,
+    Field("resourcePolicies", Link(form="given"), computed=True),
+)
+"""Inputs by the names that an instance has them by; a template has them below ``properties``."""
 
-def access_config_types(nics: list[Document]) -> list[Document]:
-    """Add to external addresses the only type there is."""
-    for nic in nics:
+
+def machine(body: Document, inputs: Inputs, *, scheduling: Document, untagged: Document) -> Document:
+    """Return what instance and template say about a machine as it is sent.
+
+    Args:
+        body: What the inputs alone became.
+        inputs: The inputs.
+        scheduling: What is sent where the program says nothing about it.
+        untagged: What is sent as tags where there are none.
+    """
+    tags, given = body.get("tags"), body.get("scheduling")
+    for nic in body.get("networkInterfaces", []):
         for config in nic.get("accessConfigs", []):
+            # The only type there is.
             config["type"] = "ONE_TO_ONE_NAT"
-    return nics
+    always = {"hostErrorTimeoutSeconds": None, "nodeAffinities": [None], "skipGuestOsShutdown": False}
+    return {key: value for key, value in body.items() if key != "metadataStartupScript"} | {
+        "labels": with_provisioned(inputs),
+        "metadata": machine_metadata(inputs),
+        "tags": {"items": tags} if tags else untagged,
+        "scheduling": always | given if given else scheduling,
+    }
 
 
-def forced_scheduling(scheduling: Document) -> Document:
-    """Add what the plugin always sends along with a template's scheduling."""
-    return {"hostErrorTimeoutSeconds": None, "nodeAffinities": [None], "skipGuestOsShutdown": False} | scheduling
+def machine_metadata(inputs: Inputs) -> Document:
+    """Return the metadata of inputs in the API's form, the startup script among it."""
+    script = inputs.get("metadataStartupScript")
+    return metadata_items(dict(inputs.get("metadata") or {}) | ({_STARTUP: script} if script else {}))
+
+
+def read_machine(live: Document, inputs: Inputs) -> Document:
+    """Undo what `machine` does."""
+    metadata = metadata_map(live.get("metadata"))
+    shown = live | {"metadata": metadata, "tags": (live.get("tags") or {}).get("items")}
+    if "metadataStartupScript" in inputs:
+        # The program gave the script apart from the rest: there it is looked for again.
+        shown["metadataStartupScript"] = metadata.pop(_STARTUP, None)
+    return shown
+
+
+def machine_outputs(live: Document) -> Outputs:
+    """Return the fingerprints that are outputs."""
+    return {f"{name}Fingerprint": (live.get(name) or {}).get("fingerprint", "") for name in ("metadata", "tags")}
