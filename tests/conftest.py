@@ -18,6 +18,9 @@ NOT_RUN = "not run"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts its background jobs with Ctrl-C ignored, and what they start inherits that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # A worker of pytest-xdist goes on alone when the run is killed; what its tests started ends with it.
     if hasattr(config, "workerinput") and sys.platform == "linux":
         pr_set_pdeathsig = 1  # linux/prctl.h
