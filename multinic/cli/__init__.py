@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from multinic.cli import bench, lab, mtu
+from multinic.cli import bench, lab, mtu, plan
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,6 +17,7 @@ app = typer.Typer(
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.add_typer(mtu.app, name="mtu")
+app.command()(plan.plan)
 
 
 @app.callback()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,6 +30,7 @@ NETWORK = "measured"
 PUBLISHED = ("published by reference 2", "about 1000", "about 340", "0.34", "full speed", "")
 BEFORE_AT_MOST = 0.6
 AFTER_AT_LEAST = 0.97
+WARM_UP_SECONDS = 2.0
 CONGESTION = "cubic"
 """Linux's default, whatever this machine's is."""
 
@@ -173,7 +174,8 @@ def _google(options: Options, say: Say) -> Iterator[tuple[wire.Place, wire.Place
         wire.of_guest(opened.folder, fleet.clients[0].name, fleet.clients[0].address) as left,
         wire.of_guest(opened.folder, fleet.servers[0].name, fleet.servers[0].address) as right,
     ):
-        yield left, right, [fleet.shell(router.name) for router in fleet.routers]
+        routers = [fleet.shell(router.name) for router in fleet.routers]
+        yield replace(left, title="client"), replace(right, title="server"), routers
 
 
 SET_UPS = (
@@ -300,7 +302,7 @@ def _phase(
 
 
 def _run(sender: Shell, receiver: Shell, address: str, streams: int, options: Options, overhead: Overhead) -> Result:
-    traffic = Traffic(sender, receiver, address, streams, options.seconds, 1, CONGESTION)
+    traffic = Traffic(sender, receiver, address, streams, options.seconds, WARM_UP_SECONDS, CONGESTION)
     [result] = iperf.run(traffic)
     overhead.sent(traffic.seconds + traffic.warm_up)
     return result
