@@ -95,22 +95,7 @@ class Vpc:
         """Makes the veth of a NIC, one end here, the other named `nic_name` in `staging`."""
         await self.ensure()
         async with self._lock:
-            # Both ends have the same MTU: a veth drops silently what the receiving end is too small for.
-            await run(
-                *("ip", "link", "add", port.device, "mtu", str(port.mtu), "address", mac_of(port.gateway)),
-                *("netns", self.namespace.name, "type", "veth"),
-                *(
-                    "peer",
-                    "name",
-                    nic_name,
-                    "mtu",
-                    str(port.mtu),
-                    "address",
-                    mac_of(port.address),
-                    "netns",
-                    staging.name,
-                ),
-            )
+            await self._wire(port, staging, nic_name)
             await self.namespace.ip(
                 f"link set {port.device} up",
                 f"route replace {port.address}/32 dev {port.device}",
@@ -121,18 +106,22 @@ class Vpc:
                 f"route replace default dev {SINK} table {port.table} metric 9999",
                 f"rule add priority {MARKED} fwmark {port.index} table {port.table}",
             )
-            await self._cap(port)
             self.ports[port.index] = port
             await self._load()
 
-    async def _cap(self, port: Port) -> None:
-        if port.egress is None:
-            return
-        try:
-            await port.egress.attach(self.namespace, port.device)
-        except SubstrateError as error:
-            # A lab whose VMs send more than they could is better than none.
-            log.warning("%s: egress is not capped here: %s", port.machine, error)
+    async def _wire(self, port: Port, staging: Namespace, nic_name: str) -> None:
+        # All ends have the same MTU: a veth drops silently what the receiving end is too small for.
+        mtu = ("mtu", str(port.mtu))
+        fabric = (port.device, *mtu, "address", mac_of(port.gateway), "netns", self.namespace.name)
+        guest = (nic_name, *mtu, "address", mac_of(port.address), "netns", staging.name)
+        if port.egress is not None:
+            try:
+                await port.egress.plug(port.nic, port.mtu, fabric, guest)
+                return
+            except SubstrateError as error:
+                # A lab whose VMs send more than they could is better than none.
+                log.warning("%s: egress is not capped here: %s", port.machine, error)
+        await run("ip", "link", "add", *fabric, "type", "veth", "peer", "name", *guest)
 
     async def unplug(self, port: Port) -> None:
         """Removes a NIC's veth and all that leads to it, also if it was plugged in by half only."""
@@ -148,6 +137,8 @@ class Vpc:
                 # It goes by itself with the namespace that had its other end, in the kernel's own time.
                 if port.device in self.namespace.received_bytes():
                     raise
+            if port.egress is not None:
+                await port.egress.unplug(port.nic)
             if complete:
                 await self.namespace.ip(
                     f"rule delete priority {MARKED} fwmark {port.index} table {port.table}",

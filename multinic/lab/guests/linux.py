@@ -159,7 +159,7 @@ class LinuxSubstrate:
             self._metadata.forget(vpc.plan.key, str(port.address), machine)
             await vpc.unplug(port)
         if entry.egress is not None:
-            entry.egress.close()
+            await entry.egress.close()
         await entry.guest.delete()
 
     async def reset(self, machine: str) -> None:
@@ -214,6 +214,8 @@ class LinuxSubstrate:
         await asyncio.gather(*(entry.guest.off() for entry in self._machines.values()))
         for entry in self._machines.values():
             await entry.guest.staging.delete()
+            if entry.egress is not None:
+                await entry.egress.close()
         self._machines.clear()
         for network in list(self._vpcs):
             await self.remove_network(network)
@@ -239,7 +241,8 @@ class LinuxSubstrate:
             tell=tell,
             panic_pause=self._panic_pause,
         )
-        entry = _Entry(guest, [], EgressCap(index, machine.egress) if machine.egress else None)
+        smallest = min(nic.mtu for nic in machine.interfaces)
+        entry = _Entry(guest, [], EgressCap(index, machine.egress, smallest) if machine.egress else None)
         return entry
 
     async def _plug(self, entry: _Entry, names: tuple[str, ...]) -> None:
