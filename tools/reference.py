@@ -137,7 +137,7 @@ def testing() -> str:
     """Returns the part about `multinic.testing`."""
     module = ast.parse((LIBRARY / "testing.py").read_text())
     parts = [f"## multinic.testing\n\n{inspect.cleandoc(ast.get_docstring(module) or '')}\n\n"]
-    for name, node in definitions("testing").items():
+    for name, node in (definitions("testing_declared") | definitions("testing")).items():
         if name.startswith("_"):
             continue
         text = prose(inspect.cleandoc(ast.get_docstring(node) or ""))

@@ -1,0 +1,82 @@
+"""What a program declared, as `testing.run` hands it back."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Inputs = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A declared resource.
+
+    Attributes:
+        urn: Its URN; the names of parents' types are part of it.
+        type: Its type token, such as gcp:compute/route:Route.
+        name: Its logical name.
+        inputs: Its inputs as the provider gets them, in camelCase; in a preview, without those not known yet.
+        parent: URN of its parent.
+        depends_on: URNs that it waits for.
+        delete_before_replace: Whether a replacement begins with deletion.
+        retain_on_delete: Whether deletion leaves it in the cloud.
+        custom: False for components.
+    """
+
+    urn: str
+    type: str
+    name: str
+    inputs: Inputs
+    parent: str = ""
+    depends_on: tuple[str, ...] = ()
+    delete_before_replace: bool = False
+    retain_on_delete: bool = False
+    custom: bool = True
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns an input."""
+        return self.inputs[key]
+
+    def is_a(self, kind: str) -> bool:
+        """Whether it has this type: a whole token or its end, such as ``compute.Route`` or ``Route``."""
+        module, _, last = self.type.rpartition(":")
+        return kind in (self.type, last, f"{module.split(':')[-1].split('/')[0]}.{last}")
+
+
+@dataclass
+class Declared:
+    """What a program declared.
+
+    Attributes:
+        resources: All resources in the order of their registration.
+        outputs: What the stack exports.
+        component_outputs: URN of a component → its registered outputs.
+        messages: What the program logged, with the severity in front.
+        calls: Token and arguments of each function that it called.
+    """
+
+    resources: list[Resource] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    component_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def all(self, kind: str, part: str = "") -> list[Resource]:
+        """Returns the resources of a type whose names contain a text."""
+        return [one for one in self.resources if one.is_a(kind) and part in one.name]
+
+    def one(self, kind: str, part: str = "") -> Resource:
+        """Returns the only such resource.
+
+        Raises:
+            LookupError: There is none, or more than one.
+        """
+        found = self.all(kind, part)
+        if len(found) != 1:
+            names = ", ".join(f"{one.type} {one.name}" for one in (found or self.resources))
+            raise LookupError(f"{len(found)} resources are a {kind} with {part!r} in the name; there are: {names}")
+        return found[0]
+
+    @property
+    def urns(self) -> list[str]:
+        """All URNs, sorted."""
+        return sorted(one.urn for one in self.resources)
