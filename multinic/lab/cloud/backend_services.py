@@ -137,6 +137,11 @@ class BackendServices(Resource):
     fingerprinted = True
 
     @override
+    def methods(self) -> dict[str, Handler]:
+        # The aggregated list is the one of the global kind, which the lab does not have otherwise.
+        return super().methods() | {"backendServices.aggregatedList": self.aggregated_list}
+
+    @override
     def handlers(self) -> dict[str, Handler]:
         return {"getHealth": self.get_health}
 

@@ -45,6 +45,7 @@ from .resource_policies import ResourcePolicies
 from .routers import Routers
 from .routes import Routes
 from .service_accounts import ServiceAccounts
+from .shared_vpc import SharedVpc
 from .store import Store
 from .subnetworks import Subnetworks
 from .zones import Regions, Zones
@@ -86,6 +87,7 @@ class Cloud:
         self.machines = Machines(self)
         self.outages = Outages(self)
         self.projects = Projects(self)
+        self.shared_vpc = SharedVpc(self)
         self.zones = Zones(self)
         self.regions = Regions(self)
         self.images = Images(self)
@@ -185,7 +187,8 @@ class Cloud:
             )
         project = call.params.get("project", self.project)
         public = project in catalog.IMAGE_PROJECTS and call.method.startswith("images.")
-        if project not in (self.project, str(self.projects.number)) and not public:
+        attached = call.method == "projects.getXpnHost" and project in self.shared_vpc.attached()
+        if project not in (self.project, str(self.projects.number)) and not public and not attached:
             raise not_found(f"projects/{project}")
         answer = handler(call)
         return await answer if inspect.isawaitable(answer) else answer
@@ -202,6 +205,8 @@ class Cloud:
             methods[f"{name}.get"] = lambda call: self.operations.get(call.scope, call.params["operation"])
             methods[f"{name}.wait"] = lambda call: self.operations.wait(call.scope, call.params["operation"])
             methods[f"{name}.list"] = self._list_operations
+            methods[f"{name}.delete"] = lambda call: self.operations.delete(call.scope, call.params["operation"])
+        methods["globalOperations.aggregatedList"] = self._aggregated_operations
         return methods
 
     def _list_operations(self, call: Call) -> Answer:
@@ -211,6 +216,15 @@ class Cloud:
             "id": parent,
             "items": self.operations.listed(call.scope),
             "selfLink": link(parent),
+        }
+
+    def _aggregated_operations(self, call: Call) -> Answer:
+        scopes = self.places(("global", "regions", "zones"))
+        return {
+            "kind": "compute#operationAggregatedList",
+            "id": f"projects/{self.project}/aggregated/operations",
+            "items": {scope: {"operations": self.operations.listed(scope)} for scope in scopes},
+            "selfLink": link(f"projects/{self.project}/aggregated/operations"),
         }
 
     def resources(self) -> Iterator[Resource]:

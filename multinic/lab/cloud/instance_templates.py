@@ -24,6 +24,7 @@ class InstanceTemplates(Resource):
     noun = "instance_template"
     kind = "instanceTemplate"
     served: ClassVar = {"global": "instanceTemplates", "regions": "regionInstanceTemplates"}
+    verbs = ("insert", "get", "list", "aggregatedList", "delete")
 
     @override
     def target(self, call: Call) -> str:

@@ -13,7 +13,7 @@ from typing_extensions import override
 from . import catalog
 from .call import Answer, Call
 from .errors import not_found
-from .links import link
+from .links import link, name_of
 from .resource import Resource
 
 
@@ -24,7 +24,7 @@ class MachineTypes(Resource):
     noun = "machine_type"
     kind = "machineType"
     served: ClassVar = {"zones": "machineTypes"}
-    verbs = ("get", "list")
+    verbs = ("get", "list", "aggregatedList")
 
     def _machine_type(self, zone: str, machine: catalog.MachineType) -> Answer:
         return {
@@ -53,5 +53,12 @@ class MachineTypes(Resource):
     @override
     def list_all(self, call: Call) -> Answer:
         self.cloud.require_place(call.scope)
-        items = [self._machine_type(call.params["zone"], m) for _, m in sorted(catalog.MACHINE_TYPES.items())]
-        return self.listing(f"projects/{self.project}/{call.scope}/machineTypes", items)
+        return self.listing(f"projects/{self.project}/{call.scope}/machineTypes", self._all(call.params["zone"]))
+
+    @override
+    def aggregated_list(self, call: Call) -> Answer:
+        items = {scope: {self.collection: self._all(name_of(scope))} for scope in self.cloud.places(self.served)}
+        return {**super().aggregated_list(call), "items": items}
+
+    def _all(self, zone: str) -> list[Answer]:
+        return [self._machine_type(zone, machine) for _, machine in sorted(catalog.MACHINE_TYPES.items())]

@@ -78,6 +78,12 @@ class Operations:
                     await event.wait()
         return self.get(scope, name)
 
+    def delete(self, scope: str, name: str) -> dict[str, Any]:
+        """Forgets an operation; what it does goes on."""
+        self.get(scope, name)
+        del self._operations[f"{scope}/{name}"]
+        return {}
+
     def listed(self, scope: str) -> list[dict[str, Any]]:
         """The operations of one scope, by name."""
         found = [dict(value) for key, value in self._operations.items() if key.rpartition("/")[0] == scope]

@@ -7,7 +7,6 @@ from typing import ClassVar
 from typing_extensions import override
 
 from .call import Answer, Call, Handler
-from .errors import not_found
 from .links import link
 from .resource import Resource
 
@@ -31,12 +30,15 @@ class Projects(Resource):
 
     @override
     def handlers(self) -> dict[str, Handler]:
-        return {"getXpnHost": self.get_xpn_host, "getXpnResources": self.get_xpn_resources}
+        return self.cloud.shared_vpc.handlers()
 
+    @override
     def get(self, call: Call) -> Answer:
+        return self.whole()
+
+    def whole(self) -> Answer:
         """The project."""
-        if call.params.get("project", self.project) not in (self.project, str(self.number)):
-            raise not_found(f"projects/{call.params['project']}")
+        host = self.cloud.shared_vpc.is_host()
         return {
             "kind": "compute#project",
             "id": str(self.number),
@@ -45,14 +47,6 @@ class Projects(Resource):
             "selfLink": link(f"projects/{self.project}"),
             "defaultServiceAccount": self.default_account,
             "defaultNetworkTier": "PREMIUM",
-            "xpnProjectStatus": "UNSPECIFIED_XPN_PROJECT_STATUS",
+            "xpnProjectStatus": "HOST" if host else "UNSPECIFIED_XPN_PROJECT_STATUS",
             "commonInstanceMetadata": {"kind": "compute#metadata", "fingerprint": self.cloud.fingerprint([])},
         }
-
-    def get_xpn_host(self, call: Call) -> Answer:
-        """The lab's project is attached to no Shared VPC host."""
-        return {"kind": "compute#project"}
-
-    def get_xpn_resources(self, call: Call) -> Answer:
-        """The lab's project is no Shared VPC host."""
-        return {"kind": "compute#projectsGetXpnResources"}

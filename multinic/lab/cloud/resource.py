@@ -93,7 +93,14 @@ class Resource:
             "setLabels": self.set_labels,
         }
         own = {name: common[name] for name in self.verbs} | self.handlers()
-        return {f"{resource}.{name}": handler for resource in self.served.values() for name, handler in own.items()}
+        first = next(iter(self.served.values()))
+        # A kind of several scopes has one aggregated list.
+        return {
+            f"{resource}.{name}": handler
+            for resource in self.served.values()
+            for name, handler in own.items()
+            if name != "aggregatedList" or resource == first
+        }
 
     def key(self, scope: str, name: str) -> str:
         """The key of an object of this kind."""
@@ -188,14 +195,11 @@ class Resource:
         return {"kind": f"compute#{self.kind}List", "id": parent, "items": items, "selfLink": link(parent)}
 
     def aggregated_list(self, call: Call) -> Answer:
-        """All objects of all scopes, by scope."""
+        """All objects of all scopes, by scope; the API layer puts a warning where there are none."""
         scopes: dict[str, Any] = {}
         for scope in self.cloud.places(self.served):
-            items = [
-                self.view(key, value)
-                for key, value in self.store.children(f"projects/{self.project}/{scope}/{self.collection}")
-            ]
-            scopes[scope] = {self.collection: items} if items else {"warning": nothing_there(scope)}
+            parent = f"projects/{self.project}/{scope}/{self.collection}"
+            scopes[scope] = {self.collection: [self.view(key, value) for key, value in self.store.children(parent)]}
         parent = f"projects/{self.project}/aggregated/{self.collection}"
         return {"kind": f"compute#{self.kind}AggregatedList", "id": parent, "items": scopes, "selfLink": link(parent)}
 
@@ -275,12 +279,3 @@ class Resource:
         self.stamp(value)
         self.store.put(key, value)
         return self.cloud.operations.done("setLabels", call.scope, key)
-
-
-def nothing_there(scope: str) -> Answer:
-    """The warning of an aggregated list for a scope without objects."""
-    return {
-        "code": "NO_RESULTS_ON_PAGE",
-        "message": f"There are no results for scope '{scope}' on this page.",
-        "data": [{"key": "scope", "value": scope}],
-    }

@@ -81,7 +81,11 @@ class Subnetworks(Resource):
 
     @override
     def handlers(self) -> dict[str, Handler]:
-        return {"expandIpCidrRange": self.expand, "setPrivateIpGoogleAccess": self.set_google_access}
+        return {
+            "expandIpCidrRange": self.expand,
+            "setPrivateIpGoogleAccess": self.set_google_access,
+            "listUsable": self.usable,
+        }
 
     @override
     def complete(self, key: str, value: Object) -> None:
@@ -187,6 +191,16 @@ class Subnetworks(Resource):
         self.stamp(value)
         self.store.put(key, value)
         return self.cloud.operations.done("setPrivateIpGoogleAccess", call.scope, key)
+
+    def usable(self, call: Call) -> Answer:
+        """All subnetworks, as those see them who may use them: in the lab everybody may."""
+        items = [
+            {name: value[name] for name in ("ipCidrRange", "network", "purpose", "stackType")}
+            | {"subnetwork": link(key), "secondaryIpRanges": value.get("secondaryIpRanges")}
+            for key, value in self.store.everywhere("subnetworks")
+        ]
+        path = f"projects/{self.project}/aggregated/subnetworks/listUsable"
+        return {"kind": "compute#usableSubnetworksAggregatedList", "id": path, "items": items, "selfLink": link(path)}
 
     def network_key(self, subnetwork: str) -> str:
         """Key of the network that a subnetwork is in."""

@@ -31,6 +31,30 @@ def test_router_with_nat(door):
     door.ok("DELETE", f"{V1}/global/networks/a")
 
 
+def test_shared_vpc(door):
+    attach = {"xpnResource": {"id": "service-one", "type": "PROJECT"}}
+    code, reason, message = door.refused("POST", f"{V1}/enableXpnResource", attach)
+    assert (code, reason) == (400, "invalidResourceUsage")
+    assert "not a shared VPC host project" in message
+    for _ in range(2):
+        door.ok("POST", f"{V1}/enableXpnHost")
+        door.ok("POST", f"{V1}/enableXpnResource", attach)
+    assert door.ok("GET", V1)["xpnProjectStatus"] == "HOST"
+    assert door.ok("GET", f"{V1}/getXpnResources")["resources"] == [attach["xpnResource"]]
+    # What the provider reads to find out whether a service project is attached.
+    assert door.ok("GET", "/compute/beta/projects/service-one/getXpnHost")["name"] == "lab"
+    assert "name" not in door.ok("GET", f"{V1}/getXpnHost")
+    assert door.refused("GET", "/compute/beta/projects/service-two/getXpnHost")[0] == 404
+    assert door.refused("GET", "/compute/beta/projects/service-one/global/networks")[0] == 404
+    assert door.refused("POST", f"{V1}/disableXpnHost")[1] == "resourceInUseByAnotherResource"
+    for bad in ({"id": "lab"}, {"id": "No Such"}, {}):
+        assert door.refused("POST", f"{V1}/enableXpnResource", {"xpnResource": bad})[0] == 400
+    door.ok("POST", f"{V1}/disableXpnResource", attach)
+    assert door.refused("POST", f"{V1}/disableXpnResource", attach)[:2] == (400, "invalid")
+    door.ok("POST", f"{V1}/disableXpnHost")
+    assert door.ok("GET", V1)["xpnProjectStatus"] == "UNSPECIFIED_XPN_PROJECT_STATUS"
+
+
 def test_placement_policy(door):
     body = {
         "name": "spread",
