@@ -66,3 +66,60 @@ def overlay(
     with Progress(sys.stderr if as_json else sys.stdout) as say:
         made = run(options, say)
     _show(made, as_json)
+
+
+@app.command()
+def routers(
+    test: Annotated[list[str] | None, typer.Option(help="three, sixteen, eight or single; all where left out.")] = None,
+    scale: Annotated[float, typer.Option(min=0.0005, max=1, help="Factor on what a VM of the lab may send.")] = 1 / 128,
+    client: Annotated[
+        list[str] | None, typer.Option(help="In the cloud: a sender, as a place (ssh:HOST, gcloud:ZONE/VM); repeat it.")
+    ] = None,
+    server: Annotated[list[str] | None, typer.Option(help="Its receiver as PLACE=ADDRESS; one a --client.")] = None,
+    machine: Annotated[str, typer.Option(help="In the cloud: machine type of the routers.")] = "n2-highcpu-4",
+    count: Annotated[int, typer.Option(min=1, help="In the cloud: number of routers.")] = 1,
+    mtu: Annotated[int, typer.Option(min=1300, max=8896, help="In the cloud: MTU of the path.")] = 1460,
+    project: Annotated[str, typer.Option(help="Google Cloud project, for gcloud:ZONE/VM.")] = "",
+    streams: Annotated[int, typer.Option(min=2, help="How many streams are many.")] = 32,
+    repeat: Repeat = 3,
+    seconds: Seconds = 15,
+    report: ReportFolder = Path("out/bench"),
+    port: Port = 8473,
+    as_json: AsJson = False,
+) -> None:
+    """Reference 1's four bandwidth tests: in the lab with caps scaled down (root), or over VMs that there are."""
+    from multinic.cli.lab import STATE
+    from multinic.measure import routers as bench
+    from multinic.measure import shell
+    from multinic.measure.errors import MeasureError
+
+    _interruptible()
+    with Progress(sys.stderr if as_json else sys.stdout) as say:
+        if client or server:
+            if len(client or []) != len(server or []):
+                raise MeasureError("give a --server PLACE=ADDRESS for each --client")
+            pairs = []
+            for one, other in zip(client or [], server or [], strict=True):
+                place, equals, address = other.rpartition("=")
+                if not equals:
+                    raise MeasureError(f"--server {other}: give PLACE=ADDRESS, the address that clients send to")
+                ends = [shell.parse(text, project=project) for text in (one, place)]
+                pairs.append(bench.Pair(ends[0], ends[1], address))
+            made = bench.run_between(
+                pairs,
+                machine=machine,
+                routers=count,
+                mtu=mtu,
+                streams=streams,
+                repeat=repeat,
+                seconds=seconds,
+                report=report,
+                command=_command(),
+                say=say,
+            )
+        else:
+            folder = STATE / f"routers-{port}"
+            chosen = tuple(test or ())
+            options = bench.Options(folder, port, report, chosen, scale, repeat, seconds, streams, _command())
+            made = bench.run(options, say)
+    _show(made, as_json)

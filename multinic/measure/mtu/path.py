@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from multinic.measure.mtu import cures, probe
@@ -75,8 +76,12 @@ def walk(first: End, second: End, routers: Sequence[Shell] = ()) -> Path:
     """
     left, right = look(first.shell, second.address), look(second.shell, first.address)
     between = [look(router) for router in routers]
-    there = probe.measure(first.shell, second.shell, second.address, left.nic.mtu)
-    back = probe.measure(second.shell, first.shell, first.address, right.nic.mtu)
+    with ThreadPoolExecutor(2) as pool:
+        both = [
+            pool.submit(probe.measure, first.shell, second.shell, second.address, left.nic.mtu),
+            pool.submit(probe.measure, second.shell, first.shell, first.address, right.nic.mtu),
+        ]
+        there, back = (one.result() for one in both)
     return Path(
         tuple(hops(left, between, right)),
         there,
@@ -91,7 +96,7 @@ def hops(left: Host, routers: Sequence[Host], right: Host) -> list[Hop]:
     if left.nic.vpc:
         found.append(Hop("VPC", left.nic.vpc, left.nic.vpc_mtu))
     for router in routers:
-        nics = [link for link in router.links.values() if link.vpc or (not link.kind and link.name != "lo")]
+        nics = [link for link in router.links.values() if link.vpc or (link.kind in ("", "veth") and link.addresses)]
         near = [link for link in nics if link.vpc == left.nic.vpc] or nics[:1]
         far = [link for link in nics if link.vpc == right.nic.vpc and link not in near]
         others = [link for link in nics if link not in near and link not in far]
