@@ -31,6 +31,8 @@ PUBLISHED = ("published by reference 2", "about 1000", "about 340", "0.34", "ful
 BEFORE_AT_MOST = 0.6
 AFTER_AT_LEAST = 0.97
 WARM_UP_SECONDS = 2.0
+QUEUE = "100ms"
+"""What waits at a host's cap: longer than other work of this machine keeps a sender from its CPU."""
 CONGESTION = "cubic"
 """Linux's default, whatever this machine's is."""
 
@@ -59,7 +61,7 @@ class Limit:
         shell.run(
             [
                 *("tc", "qdisc", "replace", "dev", device, "root"),
-                *("tbf", "rate", self.rate, "burst", "256kb", "latency", "20ms"),
+                *("tbf", "rate", self.rate, "burst", "256kb", "latency", QUEUE),
             ]
         )
         hook = f'type filter hook egress device "{device}" priority 0'
