@@ -12,6 +12,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 python3 -IS - <<'PYTHON'
 """Fetches the metadata, installs the files of the manifest, starts the units."""
+import contextlib
 import json
 import os
 import socket
@@ -20,7 +21,8 @@ import sys
 import time
 
 began = time.monotonic()
-LIB, ETC, VAR = "/usr/lib/multinic", "/etc/multinic", "/var/lib/multinic"
+LIB, ETC, USER_SCRIPT = "/usr/lib/multinic", "/etc/multinic", "/var/lib/multinic/user-startup-script"
+BESIDE = f".multinic-{os.getpid()}"
 UNITS = ["multinic-log.path", "policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
 ALLOWED = ("/usr/bin/", "/usr/lib/multinic/", "/etc/systemd/system/", "/etc/sysctl.d/")
 
@@ -58,22 +60,38 @@ def fetch():
         return headers.get("etag", ""), json.loads(body)
 
 
-def write(path, text, mode):
-    """Atomically, and only when it differs. Returns None, "new" or "changed"."""
+def install(files):
+    """Replaces what differs: all of it or, on a full or read-only disk, none. Returns "new" or "changed" by path."""
+    how = {}
     try:
-        with open(path, encoding="utf-8") as file:
-            if file.read() == text and os.stat(path).st_mode & 0o7777 == mode:
-                return None
-        how = "changed"
-    except FileNotFoundError:
-        how = "new"
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    beside = f"{path}.multinic-{os.getpid()}"
-    with open(beside, "w", encoding="utf-8") as file:
-        file.write(text)
-        os.chmod(beside, mode)
-    os.replace(beside, path)
+        for path, content, mode in files:
+            try:
+                with open(path, "rb") as file:
+                    if file.read() == content and os.stat(path).st_mode & 0o7777 == mode:
+                        continue
+                how[path] = "changed"
+            except FileNotFoundError:
+                how[path] = "new"
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path + BESIDE, "wb") as file:
+                file.write(content)
+                os.chmod(path + BESIDE, mode)
+        for path in how:
+            os.replace(path + BESIDE, path)
+    except OSError:
+        for path in how:
+            if os.path.exists(path + BESIDE):
+                os.unlink(path + BESIDE)
+        raise
     return how
+
+
+def systemctl(*words):
+    return subprocess.run(["systemctl", *words], check=False).returncode
+
+
+def is_enabled():
+    return all(os.path.lexists(f"/etc/systemd/system/multi-user.target.wants/{unit}") for unit in UNITS)
 
 
 end = began + 60
@@ -81,7 +99,7 @@ while True:
     try:
         etag, tree = fetch()
         break
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, ValueError, IndexError, RecursionError) as error:
         if time.monotonic() > end:
             say("failed", error=str(error))
             sys.exit(1)
@@ -90,58 +108,53 @@ fetched = time.monotonic()
 try:
     attributes = tree["instance"]["attributes"]
     manifest = [line.split() for line in attributes["multinic-files"].splitlines()]
-    files = [(path, attributes[key], int(mode, 8)) for key, mode, path in manifest]
+    files = [(path, attributes[key].encode(), int(mode, 8)) for key, mode, path in manifest]
     if not files or not all(path.startswith(ALLOWED) and ".." not in path for path, _, _ in files):
         raise ValueError("multinic-files is empty, or puts a file where none of ours belongs")
+    files.append((f"{ETC}/config.json", attributes.get("multinic-config", "{}").encode(), 0o644))
+    script = attributes.get("multinic-user-startup-script", "").encode()
 except (KeyError, TypeError, ValueError, AttributeError) as error:
     say("failed", error=f"metadata: {error!r}")
     sys.exit(1)
+if os.path.exists("/usr/lib/systemd/systemd-networkd") or os.path.exists("/lib/systemd/systemd-networkd"):
+    # Asks networkd to leave others' rules and routes alone when it starts. It does not always; the watcher repairs.
+    drop_in = b"[Network]\nManageForeignRoutingPolicyRules=no\nManageForeignRoutes=no\n"
+    files.append(("/etc/systemd/networkd.conf.d/multinic.conf", drop_in, 0o644))
+if script:
+    files.append((USER_SCRIPT, script, 0o700))
 
-# All of them are known to be there before the first is written.
-how = {}
-for path, text, mode in files:
-    result = write(path, text, mode)
-    if result:
-        how[path] = result
-if write(f"{ETC}/config.json", attributes.get("multinic-config", "{}"), 0o644) == "changed":
-    how["config"] = "changed"
+try:
+    how = install(files)
+    if not script and os.path.exists(USER_SCRIPT):
+        os.unlink(USER_SCRIPT)
+except OSError as error:
+    # What an earlier boot has installed is whole, and better than no router.
+    say("failed", error=f"files cannot be written: {error}", starts_what_is_there=is_enabled())
+    if is_enabled():
+        systemctl("start", *UNITS)
+    sys.exit(1)
+with contextlib.suppress(OSError):
+    os.makedirs("/etc/iproute2", exist_ok=True)  # Absent on Debian 13; the routing's sandbox opens it if it is there.
 
 # What the routing needs of this answer, so that it need not ask again. Not the rest: it may be secret.
 sys.path.insert(0, LIB)
 sys.dont_write_bytecode = False
 import metadata  # noqa: E402
-metadata.save(etag, tree)
+with contextlib.suppress(OSError):
+    metadata.save(etag, tree)
 if any(path.startswith(LIB) for path in how):
     import compileall  # The services cannot write below /usr, and start faster from compiled modules.
     compileall.compile_dir(LIB, quiet=2)
-os.makedirs("/etc/iproute2", exist_ok=True)  # Absent on Debian 13; the routing's sandbox opens it if it is there.
-
-if os.path.exists("/usr/lib/systemd/systemd-networkd") or os.path.exists("/lib/systemd/systemd-networkd"):
-    # Asks networkd to leave others' rules and routes alone when it starts. It does not always; the watcher repairs.
-    write("/etc/systemd/networkd.conf.d/multinic.conf",
-          "[Network]\nManageForeignRoutingPolicyRules=no\nManageForeignRoutes=no\n", 0o644)
-
-script = attributes.get("multinic-user-startup-script")
-os.makedirs(VAR, mode=0o700, exist_ok=True)
-if script:
-    write(f"{VAR}/user-startup-script", script, 0o700)
-elif os.path.exists(f"{VAR}/user-startup-script"):
-    os.unlink(f"{VAR}/user-startup-script")
 installed = time.monotonic()
 
-
-def systemctl(*words):
-    return subprocess.run(["systemctl", *words], check=False).returncode
-
-
-changed = [path for path, kind in how.items() if kind == "changed"]
+changed = [path for path, kind in how.items() if kind == "changed" and path != USER_SCRIPT]
 if any("/systemd/" in path for path in changed):
     systemctl("daemon-reload")
 if changed:
     # The routing is reloaded, never restarted: a stop would take the routes away under the connections.
     systemctl("try-reload-or-restart", *UNITS)
 # Enabled, so that from the next boot on nothing depends on whoever runs this script.
-if all(os.path.lexists(f"/etc/systemd/system/multi-user.target.wants/{unit}") for unit in UNITS):
+if is_enabled():
     code = systemctl("start", *UNITS)
 else:
     code = systemctl("enable", "--now", "--quiet", *UNITS)
@@ -157,6 +170,7 @@ code=$?
 user=/var/lib/multinic/user-startup-script
 if [ "$code" -eq 0 ] && [ -x "$user" ]; then
   timeout --kill-after=10 "${USER_SCRIPT_SECONDS:-300}" "$user" </dev/null ||
-    echo "multinic-startup user-startup-script failed code=$?"
+    { failed=$? && echo "multinic-startup user-startup-script failed code=$failed" &&
+      multinic-log add user-startup-script-failed "code=$failed" --severity WARNING; }
 fi
 exit "$code"

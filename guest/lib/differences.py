@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Iterable, NamedTuple
 
+from foreign import ForeignRule
 from kernel import LinkState, Observed
-from wanted import BASE_RULES, DROP_RULE, LOCAL, METADATA_RULE, PROTOCOL, Link, Route, Rule, Wanted, owned
-
-LAST_PRIORITY = DROP_RULE + 99
+from wanted import BASE_RULES, LOCAL, METADATA_RULE, PROTOCOL, Link, Lookup, Route, Rule, Wanted, owned
 
 
 class Difference(NamedTuple):
@@ -26,7 +25,9 @@ class Difference(NamedTuple):
     sysctl: tuple[str, str] | None = None
 
 
-def differences(target: Wanted, observed: Observed, loaded: tuple[str, str]) -> list[Difference]:
+def differences(
+    target: Wanted, observed: Observed, loaded: tuple[str, str], taken: Iterable[tuple[ForeignRule, Lookup]] = ()
+) -> list[Difference]:
     """Compares, in the order in which things must be changed.
 
     Args:
@@ -34,6 +35,7 @@ def differences(target: Wanted, observed: Observed, loaded: tuple[str, str]) -> 
         observed: What is.
         loaded: The packet filter's table as it was last loaded, and how nft printed it right afterwards: nft has its
             own words for rules, so the later listing is compared with those.
+        taken: Others' rules that lead our packets elsewhere, each with such a packet.
     """
     found: list[Difference] = []
     for link in target.links:
@@ -47,6 +49,9 @@ def differences(target: Wanted, observed: Observed, loaded: tuple[str, str]) -> 
     found += _rules(target, observed)
     if observed.nft is not None and (not observed.nft or loaded != (target.nft, observed.nft)):
         found.append(Difference("filter-missing", "table ip multinic is not the one that was loaded"))
+    for rule, packet in taken:
+        detail = f"{rule.selector} takes {packet.source} → {packet.destination} from us"
+        found.append(Difference("foreign-rule", detail, (f"rule del {rule.selector}",)))
     # Lookups prove little while something is known to be missing.
     return found or _lookups(target, observed)
 
@@ -57,6 +62,13 @@ def _link(link: Link, state: LinkState) -> list[Difference]:
     if link.mtu is not None and state.mtu != link.mtu:
         set_mtu = f"link set dev {name} mtu {link.mtu}"
         found.append(Difference("mtu-wrong", f"{name}: {state.mtu}, not {link.mtu}", (set_mtu,)))
+    if state.master:
+        free = f"link set dev {name} nomaster"
+        found.append(Difference("link-enslaved", f"{name} is a port of {state.master}", (free,)))
+    if not state.arp:
+        found.append(
+            Difference("arp-off", f"{name} asks nobody for its gateway's MAC", (f"link set dev {name} arp on",))
+        )
     if not state.up:
         found.append(Difference("link-down", f"{name} is down", (f"link set dev {name} up",)))
     elif not state.carrier:
@@ -80,14 +92,18 @@ def _routes(target: Wanted, observed: Observed) -> list[Difference]:
         # Whoever made the local route of an address (the guest agent does, too), packets for it are delivered.
         if route not in present and not (route.kind == "local" and route.destination in local)
     ]
-    keys = {(route.table, route.destination) for route in target.routes if route.table != LOCAL}
+    # `replace` puts a missing one of ours in the place of what has its destination.
+    replaced = {(route.table, route.destination) for route in target.routes if route not in present}
     for route, protocol in observed.routes:
-        ours = owned(route.table) or (route.table == LOCAL and protocol == PROTOCOL)
-        if not ours or route in target.routes:
+        if route.table == LOCAL:
+            # Before all rules: whatever is not a delivery there takes packets from them.
+            unwanted = protocol == PROTOCOL or route.kind not in ("local", "broadcast", "multicast", "anycast")
+        else:
+            unwanted = owned(route.table)
+        if not unwanted or route in target.routes:
             continue
-        # One that differs in its way only has been replaced above.
-        replaced = (route.table, route.destination) in keys
-        commands = () if replaced else (f"route del {describe(route, protocol)}",)
+        plain = route.metric == 0 and (route.table, route.destination) in replaced
+        commands = () if plain else (f"route del {describe(route, protocol)}",)
         found.append(Difference("route-unwanted", describe(route, protocol), commands))
     return found
 
@@ -120,12 +136,6 @@ def _lookups(target: Wanted, observed: Observed) -> list[Difference]:
         if answer != lookup.device:
             way = f"{lookup.source} → {lookup.destination}" + (f" in by {lookup.iif}" if lookup.iif else "")
             found.append(Difference("lookup-wrong", f"{way}: {answer}, not {lookup.device}"))
-    if found:
-        # All of ours is there, and the kernel decides otherwise: somebody's rule comes first. Only then is it touched.
-        for rule, protocol in observed.rules:
-            if protocol != PROTOCOL and 0 < rule.priority <= LAST_PRIORITY and rule.table != LOCAL:
-                delete = f"rule del pref {rule.priority}" + (f" protocol {protocol}" if protocol else "")
-                found.append(Difference("foreign-rule", f"pref {rule.priority} {rule.source} {rule.iif}", (delete,)))
     return found
 
 
@@ -151,4 +161,6 @@ def describe(item: Route | Rule, protocol: int = PROTOCOL) -> str:
         words.append("scope link")
     if item.source:
         words.append(f"src {item.source}")
+    if item.metric:
+        words.append(f"metric {item.metric}")
     return " ".join(words)

@@ -68,7 +68,7 @@ def answer(request: bytes, path: str, judge: Judge) -> bytes:
 
 def _response(code: int, body: dict[str, Any], head: bool) -> bytes:
     content = (json.dumps(body) + "\n").encode()
-    phrase = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service UnavailableError"}[code]
+    phrase = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}[code]
     headers = (
         f"HTTP/1.1 {code} {phrase}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
         "Cache-Control: no-store\r\nConnection: close\r\n\r\n"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import subprocess
+from ipaddress import IPv4Network
 from typing import Any, Iterable, Mapping, NamedTuple
 
+import packet_filter
 import paths
-from wanted import DEFAULT, LOCAL, MAIN, Lookup, Route, Rule
+from foreign import ForeignRule
+from program import KernelError, run
+from wanted import DEFAULT, DROP_RULE, LOCAL, MAIN, PROTOCOL, Lookup, Route, Rule
 
-TIMEOUT = 10.0
-"""Seconds for any one program; they take milliseconds."""
-
-VIRTUAL = frozenset(("bond", "bridge", "ipvlan", "macvlan", "macvtap", "team", "vlan", "vrf", "vxlan"))
-"""Kinds of links that can carry the MAC of the NIC below them."""
+VIRTUAL = frozenset(
+    ("bond", "bridge", "dummy", "ifb", "ipvlan", "macsec", "macvlan", "macvtap", "team", "tun", "vlan", "vrf", "vxlan")
+)
+"""Kinds of links that are no NIC, though they can carry the MAC of one."""
 
 KINDS = {
     "1": "unicast",
@@ -25,15 +26,10 @@ KINDS = {
     "6": "blackhole",
     "7": "unreachable",
     "8": "prohibit",
+    "9": "throw",
 }
 TABLES = {"main": MAIN, "local": LOCAL, "default": DEFAULT}
 DROP_ACTIONS = ("6", "blackhole")
-COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
-COUNTS = re.compile(r"packets \d+ bytes \d+")
-
-
-class KernelError(Exception):
-    """A program that we need could not do its work."""
 
 
 class LinkState(NamedTuple):
@@ -47,6 +43,8 @@ class LinkState(NamedTuple):
     carrier: bool
     mtu: int
     addresses: frozenset[str]
+    master: str = ""
+    arp: bool = True
 
 
 class Observed(NamedTuple):
@@ -55,19 +53,11 @@ class Observed(NamedTuple):
     links: Mapping[str, LinkState]
     routes: tuple[tuple[Route, int], ...]
     rules: tuple[tuple[Rule, int], ...]
+    foreign: tuple[ForeignRule, ...]
     lookups: Mapping[tuple[str, str, str], str]
     sysctls: Mapping[str, str | None]
     nft: str | None
     drops: Mapping[str, int]
-
-
-def run(arguments: list[str], text: str = "") -> tuple[int, str, str]:
-    """Runs a program with `text` on its standard input; returns code, output and errors."""
-    try:
-        done = subprocess.run(arguments, input=text, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise KernelError(f"{arguments[0]}: {error}") from error
-    return done.returncode, done.stdout, done.stderr
 
 
 def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True) -> Observed:
@@ -87,11 +77,12 @@ def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True)
     if len(answers) < 4:
         raise KernelError(f"ip: {errors.strip() or 'no answer'}")
     links, addresses, routes, rules = answers[:4]
-    listing = nft_listing() if nft or nft_program() is None else ("", {})
+    listing = packet_filter.listing() if nft or packet_filter.program() is None else ("", {})
     return Observed(
         links=_links(links, addresses),
         routes=tuple((_route(raw), _int(raw.get("protocol"))) for raw in routes if raw),
         rules=tuple((_rule(raw), _int(raw.get("protocol"))) for raw in rules if raw),
+        foreign=tuple(_foreign(raw) for raw in rules if raw and _before_ours(raw)),
         lookups=dict(_lookup(answer[0]) for answer in answers[4:] if answer),
         sysctls={path: sysctl(path) for path in sysctls},
         nft=listing[0] if listing is not None else None,
@@ -136,6 +127,8 @@ def _links(links: list[Any], addresses: list[Any]) -> dict[str, LinkState]:
             carrier="LOWER_UP" in flags,
             mtu=raw.get("mtu", 0),
             addresses=held.get(raw["ifname"], frozenset()),
+            master=raw.get("master", ""),
+            arp="NOARP" not in flags,
         )
     return found
 
@@ -158,6 +151,8 @@ def _route(raw: Any) -> Route:
         via=raw.get("gateway", ""),
         kind=KINDS.get(kind, kind),
         source=raw.get("prefsrc", ""),
+        metric=raw.get("metric", 0),
+        extra=" ".join(f"{key} {raw[key]}" for key in ("tos", "metrics", "nexthops") if raw.get(key)),
     )
 
 
@@ -173,6 +168,40 @@ def _rule(raw: Any) -> Rule:
         destination=_selector(raw, "dst"),
         iif=raw.get("iif", "") + (" [detached]" if "iif_detached" in raw else ""),
         table=0 if drop else _table(raw),
+    )
+
+
+def _before_ours(raw: Any) -> bool:
+    """Whether a rule is somebody's, comes before the last of ours, and can fit packets that nobody has marked."""
+    marked = int(str(raw.get("fwmark", "0")), 0) != 0 and "not" not in raw
+    special = {"oif", "l3mdev", "tun_id", "nop"} & set(raw)
+    ours = _int(raw.get("protocol")) == PROTOCOL
+    return 0 < raw.get("priority", 0) < DROP_RULE + 100 and not (marked or special or ours or _table(raw) == LOCAL)
+
+
+def _foreign(raw: Any) -> ForeignRule:
+    priority, protocol = raw.get("priority", 0), _int(raw.get("protocol"))
+    words = [f"pref {priority}"] + [
+        f"{word} {raw[key]}/{raw.get(key + 'len', 32)}"
+        for word, key in (("from", "src"), ("to", "dst"))
+        if raw.get(key, "all") != "all"
+    ]
+    if "iif" in raw:
+        words.append(f"iif {raw['iif']}")
+    if protocol:
+        words.append(f"protocol {protocol}")
+    over = "over" if "goto" in raw and _int(raw["goto"]) > DROP_RULE else None
+    return ForeignRule(
+        priority=priority,
+        protocol=protocol,
+        source=IPv4Network(_selector(raw, "src").replace("all", "0.0.0.0/0"), strict=False),
+        destination=IPv4Network(_selector(raw, "dst").replace("all", "0.0.0.0/0"), strict=False),
+        iif=raw.get("iif", ""),
+        inverted="not" in raw,
+        table=_table(raw) if "table" in raw else 0,
+        ends="" if "action" in raw else over,
+        suppress=raw.get("suppress_prefixlen", -1),
+        selector=" ".join(["not", *words] if "not" in raw else words),
     )
 
 
@@ -224,32 +253,3 @@ def sysctl(path: str, value: str | None = None) -> str | None:
             return file.read().strip()
     except OSError:
         return None
-
-
-def nft_program() -> str | None:
-    """The packet filter's program, which some images lack."""
-    # Not by shutil, whose import costs every program a megabyte of compressors.
-    places = (f"{folder}/nft" for folder in ("/usr/sbin", "/sbin", "/usr/bin", "/bin"))
-    return next((place for place in places if os.access(place, os.X_OK)), None)
-
-
-def nft_listing() -> tuple[str, dict[str, int]] | None:
-    """Our table as nft prints it, without counts, and the counts; empty when there is none; None without nft."""
-    program = nft_program()
-    if program is None:
-        return None
-    code, output, _ = run([program, "list", "table", "ip", "multinic"])
-    if code != 0:
-        return "", {}
-    counts = {name: int(packets) for name, packets in COUNTER.findall(output)}
-    return COUNTS.sub("", output), counts
-
-
-def nft_load(table: str) -> str | None:
-    """Replaces our table in one transaction. Returns what went wrong."""
-    program = nft_program()
-    if program is None:
-        return None
-    # Declared first, since deleting what is not there would fail the transaction.
-    code, _, errors = run([program, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")
-    return None if code == 0 else f"nft: {errors.strip()}"

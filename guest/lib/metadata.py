@@ -58,20 +58,24 @@ def get(path: str, timeout: float = 5.0) -> tuple[dict[str, str], bytes]:
                     if headers.get("transfer-encoding", "").lower() == "chunked"
                     else stream.read(MAX_BYTES)
                 )
+        if len(body) < int(headers.get("content-length") or 0):
+            raise UnavailableError("the answer ended early")
     except (OSError, ValueError) as error:
         raise UnavailableError(f"{type(error).__name__}: {error}") from error
-    if len(body) < int(headers.get("content-length", "0") or 0):
-        raise UnavailableError("the answer ended early")
     return headers, body
 
 
 def _chunks(stream: Any) -> bytes:
     """Body in chunked transfer coding."""
     parts: list[bytes] = []
+    left = MAX_BYTES
     while True:
         size = int(stream.readline(64).split(b";")[0], 16)
         if size == 0:
             return b"".join(parts)
+        left -= size
+        if size < 0 or left < 0:
+            raise ValueError("more than the server can hold")
         parts.append(stream.read(size))
         stream.readline(64)
 
@@ -90,7 +94,7 @@ def tree(etag: str | None = None, wait: int = 60) -> tuple[str, Any]:
     headers, body = get(path, timeout=5.0 if etag is None else wait + 10.0)
     try:
         return headers.get("etag", ""), json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnavailableError(f"not JSON: {error}") from error
 
 

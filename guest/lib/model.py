@@ -69,6 +69,14 @@ def parse(tree: Any) -> Router:
     Raises:
         InvalidError: With the first thing that is missing or wrong.
     """
+    try:
+        return _parse(tree)
+    except (TypeError, ValueError, LookupError, RecursionError) as error:
+        # A check that is missing here must not be the end of whoever asks.
+        raise InvalidError(f"metadata: {error!r}") from error
+
+
+def _parse(tree: Any) -> Router:
     instance = _of_type(tree, dict, "metadata").get("instance")
     instance = _of_type(instance, dict, "instance")
     attributes = _of_type(instance.get("attributes") or {}, dict, "attributes")

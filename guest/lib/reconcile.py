@@ -10,10 +10,13 @@ from contextlib import suppress
 from typing import Mapping, NamedTuple
 
 import kernel
+import packet_filter
 import paths
 from differences import Difference, describe, differences
+from foreign import ForeignRule, takeovers
 from model import Router
-from wanted import PROTOCOL, Wanted, names, wanted
+from program import KernelError
+from wanted import PROTOCOL, Lookup, Wanted, names, wanted
 
 
 class Outcome(NamedTuple):
@@ -25,6 +28,7 @@ class Outcome(NamedTuple):
         errors: What programs said when they refused a change.
         warnings: What is worth a word but does not stop forwarding.
         drops: Packets that the filter has dropped, by counter.
+        blocked: What stops forwarding, and neither we nor a new VM would cure.
     """
 
     found: tuple[Difference, ...]
@@ -32,6 +36,21 @@ class Outcome(NamedTuple):
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     drops: Mapping[str, int] = {}
+    blocked: tuple[Difference, ...] = ()
+
+
+class Repair(NamedTuple):
+    """What came of changes.
+
+    Attributes:
+        errors: What programs said when they refused one.
+        loaded: The packet filter was loaded.
+        refused: Why nft would not load it.
+    """
+
+    errors: tuple[str, ...]
+    loaded: bool = False
+    refused: str = ""
 
 
 class Lock:
@@ -47,7 +66,7 @@ class Lock:
         while not self._try():
             if time.monotonic() > end:
                 os.close(self.file)
-                raise kernel.KernelError("another policy-routing has been at work for too long")
+                raise KernelError("another policy-routing has been at work for too long")
             time.sleep(0.02)
 
     def _try(self) -> bool:
@@ -69,22 +88,33 @@ def reconcile(router: Router, change: bool = True) -> Outcome:
         change: False only looks.
     """
     target, found, drops = _look(router)
+    blocked, warnings = _surroundings(router)
     if not found or not change:
-        return Outcome(tuple(found), tuple(found), warnings=_warnings(router), drops=drops)
-    errors, loaded = _repair(target, found)
+        return Outcome(tuple(found), tuple(found), (), warnings, drops, blocked)
+    done = _repair(target, found)
     _write_names(router)
     # Once more where needed: a route needs its link to be up, and lookups are tried only when all else is there.
-    target, left, drops = _look(router, loaded)
+    target, left, drops = _look(router, done.loaded)
     if left:
-        errors, loaded = _repair(target, left)
-        target, left, drops = _look(router, loaded)
-    return Outcome(tuple(found), tuple(left), tuple(errors), _warnings(router), drops)
+        done = _repair(target, left)
+        target, left, drops = _look(router, done.loaded)
+    if done.refused:
+        # Routing does without: the filter counts, and drops once more what routing drops already.
+        found, left = ([held for held in each if held.reason != "filter-missing"] for each in (found, left))
+        warnings += (f"filter-unavailable: {done.refused}",)
+    return Outcome(tuple(found), tuple(left), done.errors, warnings, drops, blocked)
 
 
-def _warnings(router: Router) -> tuple[str, ...]:
-    if router.clamp_mss is not None and kernel.nft_program() is None:
-        return ("clamp-unavailable: clamp_mss is set, and this image has no nft",)
-    return ()
+def _surroundings(router: Router) -> tuple[tuple[Difference, ...], tuple[str, ...]]:
+    """What others' filters do to forwarding, and what else is worth a warning."""
+    closed, unclear = packet_filter.forward_policies(_names.values())
+    blocked = tuple(
+        Difference("forward-filtered", f"table {table} lets nothing pass between our NICs") for table in closed
+    )
+    warnings = [f"forward-filter: table {table} drops what it does not accept" for table in unclear]
+    if router.clamp_mss is not None and packet_filter.program() is None:
+        warnings.append("clamp-unavailable: clamp_mss is set, and this image has no nft")
+    return blocked, tuple(warnings)
 
 
 _names: dict[int, str] = {}
@@ -111,32 +141,39 @@ def _look(router: Router, loaded_now: bool = False) -> tuple[Wanted, list[Differ
         if number not in present
     ]
     if present == _names:
-        return target, missing + differences(target, observed, _loaded()), observed.drops
+        return target, missing + differences(target, observed, _loaded(), _taken(router, observed)), observed.drops
     # A NIC is new, gone or has another name: what was asked by the names of the last look says nothing.
     _names.clear()
     _names.update(present)
     target = wanted(router, present)
     settings = {path: kernel.sysctl(path) for path, _ in target.sysctls}
     observed = observed._replace(sysctls=settings, lookups={})
-    found = differences(target, observed, _loaded())
-    if all(difference.reason in ("lookup-wrong", "foreign-rule") for difference in found):
+    found = differences(target, observed, _loaded(), _taken(router, observed))
+    if all(difference.reason == "lookup-wrong" for difference in found):
         # All is in place, so the lookups have to be asked for.
         observed = kernel.observe(target.lookups, settings)
-        found = differences(target, observed, _loaded())
+        found = differences(target, observed, _loaded(), _taken(router, observed))
     return target, missing + found, observed.drops
 
 
-def _repair(target: Wanted, found: list[Difference]) -> tuple[list[str], bool]:
-    """Changes what differs. Returns what failed, and whether the filter was loaded."""
+def _taken(router: Router, observed: kernel.Observed) -> list[tuple[ForeignRule, Lookup]]:
+    """Others' rules that lead our packets elsewhere; hardly ever is there any to look at."""
+    if not observed.foreign:
+        return []
+    return takeovers(observed.foreign, tuple(route for route, _ in observed.routes), router, _names)
+
+
+def _repair(target: Wanted, found: list[Difference]) -> Repair:
+    """Changes what differs."""
     settings = [difference.sysctl for difference in found if difference.sysctl is not None]
     errors = [f"sysctl {path}: cannot be set to {v}" for path, v in settings if kernel.sysctl(path, v) != v]
     commands = [command for difference in found for command in difference.commands]
     # What is new comes before what is old goes, so that no packet finds a gap.
     errors += kernel.apply(sorted(commands, key=lambda command: " del " in command))
     if not any(difference.reason == "filter-missing" for difference in found):
-        return errors, False
-    error = kernel.nft_load(target.nft)
-    return (errors, True) if error is None else ([*errors, error], False)
+        return Repair(tuple(errors))
+    refused = packet_filter.load(target.nft)
+    return Repair(tuple(errors), refused is None, refused or "")
 
 
 def _loaded() -> tuple[str, str]:
@@ -163,5 +200,5 @@ def remove() -> list[str]:
     commands = [f"rule del {describe(rule)}" for rule, protocol in observed.rules if protocol == PROTOCOL]
     commands += [f"route del {describe(route)}" for route, protocol in observed.routes if protocol == PROTOCOL]
     errors = kernel.apply(commands)
-    error = kernel.nft_load("")
+    error = packet_filter.load("")
     return [*errors, error] if error else errors

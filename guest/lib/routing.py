@@ -8,11 +8,11 @@ import sys
 import time
 
 import events
-import kernel
 import metadata
 import paths
 import verdict
 from model import InvalidError, Router, parse
+from program import KernelError
 from reconcile import Lock, Outcome, reconcile, remove
 from watch import Watcher
 
@@ -52,7 +52,7 @@ def main() -> int:
         if command == "watch":
             return Watcher().run()
         return {"start": start, "stop": stop, "verify": verify}[command]()
-    except (kernel.KernelError, OSError) as error:
+    except (KernelError, OSError) as error:
         print(f"policy-routing: {error}", file=sys.stderr)
         return 1
 
@@ -86,7 +86,7 @@ def start() -> int:
             problems.append(("metadata-unavailable", str(error)))
         except InvalidError as error:
             problems.append(("metadata-invalid", str(error)))
-        except kernel.KernelError as error:
+        except KernelError as error:
             problems.append(("program-failed", str(error)))
         result = verdict.judge(verdict.load(), router, outcome, problems)
         verdict.store(result)
@@ -122,7 +122,9 @@ def verify() -> int:
     except (metadata.UnavailableError, InvalidError) as error:
         print(json.dumps({"ok": False, "reasons": [{"name": "metadata", "detail": str(error)}]}))
         return 1
-    reasons = [{"name": difference.reason, "detail": difference.detail} for difference in outcome.left]
+    reasons = [
+        {"name": difference.reason, "detail": difference.detail} for difference in (*outcome.left, *outcome.blocked)
+    ]
     result = {"ok": not reasons, "reasons": reasons, "warnings": outcome.warnings, "drops": outcome.drops}
     print(json.dumps(result, indent=1))
     return 1 if reasons else 0

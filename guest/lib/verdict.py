@@ -66,7 +66,7 @@ def judge(
     reasons = [{"name": name, "detail": detail} for name, detail in problems]
     warnings: list[str] = []
     if outcome is not None:
-        reasons += [{"name": difference.reason, "detail": difference.detail} for difference in outcome.left]
+        reasons += [{"name": held.reason, "detail": held.detail} for held in (*outcome.left, *outcome.blocked)]
         warnings += outcome.warnings
         if outcome.left:
             reasons += [{"name": "repair-failed", "detail": error} for error in outcome.errors]

@@ -42,7 +42,7 @@ class Rule(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One route; `kind` is unicast, local or blackhole."""
+    """One route; `kind` is unicast, local or blackhole. What ours never have: a metric, and `extra` (an MTU, say)."""
 
     table: int
     destination: str
@@ -50,6 +50,8 @@ class Route(NamedTuple):
     via: str = ""
     kind: str = "unicast"
     source: str = ""
+    metric: int = 0
+    extra: str = ""
 
 
 class Link(NamedTuple):
@@ -147,7 +149,9 @@ def _routes(router: Router, nics: list[Nic], devices: Mapping[int, str]) -> list
         # With a /32 address the gateway is on no subnet: the kernel takes it only if a link route is in the same table.
         found.append(Route(OUT + nic.number, str(nic.gateway), device))
         found.append(Route(OUT + nic.number, "default", device, str(nic.gateway), source=str(nic.address)))
-        found += [Route(LOCAL, text(address), device, kind="local") for address in nic.forwarded]
+        # The NIC's own one is the kernel's, and is put back when somebody has flushed it.
+        own = (IPv4Network(nic.address), *nic.forwarded)
+        found += [Route(LOCAL, text(address), device, kind="local") for address in own]
         if not router.by_destination:
             continue
         table = FORWARD + nic.number

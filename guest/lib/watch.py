@@ -7,18 +7,19 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
 from typing import Any
 
 import events
-import kernel
 import metadata
 import paths
 import verdict
 from model import InvalidError, Router, parse
 from notify import notify
+from program import KernelError
 from reconcile import Lock, Outcome, reconcile
 
 PERIOD = 5.0
@@ -101,6 +102,7 @@ class Watcher:
         self.problem = ("metadata-unavailable", "no answer yet")
         self.last = verdict.load()
         self.repairs: list[float] = []
+        self.warned: list[str] = []
         self.told: dict[str, int] = {}
         self.told_at = -DROPS_EVERY
         self.running = True
@@ -129,7 +131,11 @@ class Watcher:
                 break
             for channel in sockets:
                 drain(channel)
-            self.step()
+            try:
+                self.step()
+            except OSError as error:
+                # A full /run, say. Forwarding goes on, and the endpoints tell that the verdict grows old.
+                print(f"policy-routing: {error}", file=sys.stderr, flush=True)
             notify(f"WATCHDOG=1\nSTATUS={self.last.get('state', '')}")
             following = time.monotonic() + PERIOD
             if self.running and happened:
@@ -156,7 +162,7 @@ class Watcher:
                     if os.path.exists(paths.STOPPED):
                         return
                     outcome = reconcile(self.router)
-            except kernel.KernelError as error:
+            except KernelError as error:
                 problems.append(("program-failed", str(error)))
             except (
                 Exception
@@ -187,6 +193,9 @@ class Watcher:
 
     def publish(self, new: dict[str, Any], outcome: Outcome | None) -> None:
         """Stores the verdict and tells of what changed."""
+        if new["warnings"] and new["warnings"] != self.warned:
+            events.emit("warned", "WARNING", warnings=new["warnings"])
+        self.warned = new["warnings"]
         if self.problem[0] == "metadata-invalid" and self.router is not None:
             new["warnings"] = [*new["warnings"], f"metadata-invalid: {self.problem[1]}"]
         verdict.store(new)

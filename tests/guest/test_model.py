@@ -66,6 +66,12 @@ def test_drain_request(value: str, drain: bool) -> None:
     assert parse(tree()).drain is False
 
 
+def test_host_bits_are_cleared() -> None:
+    """M-4: the kernel refuses a prefix with host bits set, and with it what comes behind it."""
+    lists = json.dumps([{"cidrs": ["10.5.1.9/16"]}, {"cidrs": ["10.6.0.0/16"]}])
+    assert parse(tree(attributes={"multinic-networks": lists})).nics[0].cidrs == (IPv4Network("10.5.0.0/16"),)
+
+
 def _without(key: str) -> dict[str, Any]:
     second = interface(1)
     del second[key]

@@ -21,9 +21,10 @@ TARGETS = {"bin": "/usr/bin", "lib": "/usr/lib/multinic", "systemd": "/etc/syste
 UNITS = "multinic-log.path policy-routing.service policy-routing-watch.service hc-traffic.service hc-health.service"
 
 
-def attributes(**more: str) -> dict[str, str]:
+def attributes(**more: Any) -> dict[str, Any]:
     """As the component renders them."""
-    held, manifest = {}, []
+    held: dict[str, Any] = {}
+    manifest = []
     for folder, target in TARGETS.items():
         for path in (GUEST / folder).iterdir():
             if path.is_file():
@@ -47,8 +48,14 @@ class Machine:
         fake.write_text(f'#!/bin/bash\necho "$@" >>{self.calls}\nexit 0\n')
         fake.chmod(0o755)
 
-    def script(self, name: str, **environment: str) -> Any:
-        """Runs a script; what it writes stays for the next one. Mounts go with the namespace of the run."""
+    def script(self, name: str, disturb: str = "", **environment: str) -> Any:
+        """Runs a script; what it writes stays for the next one. Mounts go with the namespace of the run.
+
+        Args:
+            name: Of the script.
+            disturb: Shell command that comes before it.
+            environment: Its variables.
+        """
         self.calls.write_text("")
         mounts = ["set -e"]
         for folder in ("usr", "etc", "var"):
@@ -58,6 +65,7 @@ class Machine:
             mounts.append(f"mount -t overlay overlay -o lowerdir=/{folder},upperdir={upper},workdir={work} /{folder}")
         mounts.append(f"mount --bind {self.disk}/systemctl /usr/bin/systemctl")
         settings = " ".join(f"{key}={value}" for key, value in environment.items())
+        mounts.append(disturb)
         mounts.append(f"exec env {settings} bash {GUEST / name}")
         return self.wire.run("r", "bash", "-c", "\n".join(mounts), check=False)
 
@@ -128,10 +136,13 @@ def test_a_changed_file_reloads_and_never_restarts_the_routing(machine: Machine)
         {"multinic-files": "multinic-file-bin-hc-traffic 0755 /etc/passwd\n"},
         {"multinic-files": "multinic-file-bin-hc-traffic 0755 /usr/bin/../../etc/passwd\n"},
         {"multinic-files": "nonsense\n"},
+        {"multinic-files": ["x"]},
+        {"multinic-config": {"version": 1}},
+        {"multinic-file-bin-hc-traffic": "\ud800"},
     ],
-    ids=["empty", "missing file", "foreign place", "foreign place by ..", "nonsense"],
+    ids=["empty", "missing file", "foreign place", "foreign place by ..", "nonsense", "no text", "config", "surrogate"],
 )
-def test_a_broken_manifest_writes_nothing_and_fails(machine: Machine, breakage: dict[str, str]) -> None:
+def test_a_broken_manifest_writes_nothing_and_fails(machine: Machine, breakage: dict[str, Any]) -> None:
     """Fails with a sentence, so that a rollout stops at its first VM."""
     machine.wire.set_metadata(tree(attributes=attributes(**breakage)))
     done = machine.script("startup.sh")
@@ -140,6 +151,36 @@ def test_a_broken_manifest_writes_nothing_and_fails(machine: Machine, breakage: 
     assert "Traceback" not in done.stdout + done.stderr
     assert machine.asked() == []
     assert not machine.file("/etc/multinic").exists()
+
+
+DISKS = {
+    "full": "mount -t tmpfs -o size=16k,nr_inodes=4 tmpfs /etc/systemd/system",
+    "read-only": "mount -o remount,ro,bind /etc",
+}
+
+
+@pytest.mark.parametrize("disturb", DISKS.values(), ids=DISKS)
+def test_a_disk_that_takes_nothing_leaves_all_or_nothing(machine: Machine, disturb: str) -> None:
+    """Kind 17: never half of a version; what an earlier boot has installed is started."""
+    first = machine.script("startup.sh", disturb)
+    assert first.returncode == 1
+    assert "files cannot be written" in first.stdout
+    assert "Traceback" not in first.stdout + first.stderr
+    assert machine.asked() == []
+    assert not [path for path in machine.disk.glob("usr-upper/**/*") if path.is_file()]
+
+    assert machine.script("startup.sh").returncode == 0
+    wants = machine.file("/etc/systemd/system/multi-user.target.wants")
+    wants.mkdir()
+    for unit in UNITS.split():
+        (wants / unit).symlink_to(f"/etc/systemd/system/{unit}")
+    before = machine.file("/usr/bin/hc-traffic").read_text()
+    machine.wire.set_metadata(tree(attributes=attributes(**{"multinic-file-bin-hc-traffic": "#!/usr/bin/python3\n"})))
+    again = machine.script("startup.sh", "mount -o remount,ro,bind /usr")
+    assert again.returncode == 1
+    assert "starts_what_is_there=true" in again.stdout
+    assert machine.asked() == [f"start {UNITS}"]
+    assert machine.file("/usr/bin/hc-traffic").read_text() == before
 
 
 USER = "#!/bin/bash\necho the user was here\nexit 7\n"

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,46 @@ def test_nothing_requires_what_may_be_absent() -> None:
         keys = sections(unit)
         assert not keys.keys() & {"Requires", "Requisite", "BindsTo"}
     assert sections(GUEST / "systemd/policy-routing.service")["TimeoutStartSec"] != ["infinity"]
+
+
+def test_what_dies_is_always_started_again() -> None:
+    """Kind 6: systemd's own limit is five starts in ten seconds, after which a port that was taken for a moment would
+    stay closed for ever, and a watcher dead."""
+    for unit in UNITS:
+        keys = sections(unit)
+        if keys.get("Restart") == ["always"]:
+            assert keys["StartLimitIntervalSec"] == ["0"], unit.name
+
+
+CASES = [
+    "kind 1",
+    "kind 2",
+    "kind 3",
+    "kind 4",
+    "kind 5",
+    "kind 6",
+    "kind 7",
+    "kind 8",
+    "kind 14",
+    "kind 16",
+    "kind 17",
+]
+CASES += ["kind 18", *(f"M-{number}" for number in range(1, 12))]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_case_has_a_test_that_names_it(case: str) -> None:
+    """Of how systems like this one fail their users, and of what was measured about Linux, nothing is forgotten."""
+    assert re.search(rf"{case.replace('kind ', r'[Kk]inds?[ 0-9,and]* ')}(?![0-9])", docstrings())
+
+
+@cache
+def docstrings() -> str:
+    """Of all tests."""
+    trees = (ast.parse(path.read_text()) for path in Path(__file__).parents[1].rglob("test_*.py"))
+    kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, kinds))
+    return "\n".join(ast.get_docstring(node) or "" for node in nodes)
 
 
 def test_no_unit_needs_user_namespaces() -> None:

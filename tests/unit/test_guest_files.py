@@ -103,6 +103,7 @@ def test_keys_are_valid() -> None:
 
 
 def test_the_same_settings_give_the_same_text() -> None:
+    """Kind 8, P14: text that differs by itself would replace the template at every run."""
     args = router_args(3)
     assert list(guest_files.render(fleet(args)).items()) == list(guest_files.render(fleet(router_args(3))).items())
     args["networks"][2]["cidrs"] = ["10.9.0.0/16", "10.2.0.0/16"]

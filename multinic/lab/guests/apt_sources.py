@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SUITES = ("{}", "{}-updates", "{}-security")
@@ -61,6 +61,17 @@ def distribution_sources(codename: str, folder: Path = Path("/etc/apt")) -> list
             if components and kept not in found:
                 found.append(kept)
     return found
+
+
+def of_release(sources: list[Source], own: str, release: str) -> list[Source]:
+    """The same places for another release of the same distribution.
+
+    Args:
+        sources: Those of the host's own release.
+        own: Its code name.
+        release: Code name of the other one, such as ``trixie``.
+    """
+    return [replace(source, suite=source.suite.replace(own, release, 1)) for source in sources]
 
 
 def proxy_options() -> list[str]:

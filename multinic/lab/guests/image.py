@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -25,8 +26,9 @@ PACKAGES = (
 )
 """What Google's images have and routers and measurements need. No curl, no gcloud: nothing may need them."""
 
-AGENT = "google-guest-agent"
-"""Debian's package of Google's guest agent and script runner, of 2021. Google's own images have a newer one."""
+AGENT = ("google-guest-agent", "network-manager")
+"""Others that manage NICs: Debian's package of Google's guest agent and script runner, of 2021 (Google's own images have a
+newer one), and NetworkManager, as on Rocky and CentOS; it is off until something starts it."""
 
 RECIPE = "2"
 """Counts the changes of how the packages become a root filesystem."""
@@ -73,6 +75,9 @@ MASKED = (
     "nftables.service",
 )
 
+ON_CALL = ("dbus.service", "NetworkManager.service", "NetworkManager-wait-online.service")
+"""Units that packages have start at boot."""
+
 SPACE_NEEDED = 1_500_000_000
 """Bytes free while building: packages, their archives and lists."""
 
@@ -103,6 +108,7 @@ def ensure(
     *,
     agent: bool = False,
     more: Sequence[str] = (),
+    release: str = "",
 ) -> Image:
     """The guests' image, built if it is not in the cache.
 
@@ -111,16 +117,17 @@ def ensure(
     Args:
         progress: Called with a line of text now and then while it builds.
         cache: Folder to keep images in; default ``images`` in `cache_home`.
-        agent: With Google's guest agent, whose script runner then takes the place of the lab's own.
+        agent: With Google's guest agent, whose script runner then takes the place of the lab's own, and NetworkManager.
         more: Further packages of the distribution, for measurements that need them.
+        release: Code name, such as ``trixie``; the host's own if empty. Its packages come from the host's own places.
 
     Raises:
         ImageError: With what is missing and how to get it.
     """
     folder = cache or cache_home() / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    codename = apt_sources.release_codename()
-    names = (*PACKAGES, *([AGENT] if agent else []), *more)
+    codename = release or apt_sources.release_codename()
+    names = (*PACKAGES, *(AGENT if agent else ()), *more)
     chosen = dict(FILES)
     if agent:
         chosen = {n: file for n, file in FILES.items() if n not in IN_PLACE_OF_AGENT} | FOR_AGENT
@@ -178,7 +185,8 @@ def _build(target: Path, make: Callable[[Path], None]) -> None:
 def _bootstrap(draft: Path, codename: str, names: Sequence[str], progress: Callable[[str], None]) -> None:
     if shutil.which("mmdebstrap") is None:
         raise ImageError("mmdebstrap is missing, which builds the guests' image: apt-get install mmdebstrap")
-    sources = apt_sources.distribution_sources(codename) if codename else []
+    own = apt_sources.release_codename()
+    sources = apt_sources.of_release(apt_sources.distribution_sources(own), own, codename) if own else []
     if not sources:
         raise ImageError(
             "no Debian or Ubuntu package source for this release in /etc/apt: the guests' packages come from there"
@@ -206,9 +214,10 @@ def _bootstrap(draft: Path, codename: str, names: Sequence[str], progress: Calla
     # The host's name would beat the VM's; an empty id is filled in at each VM's first boot.
     (draft / "etc/hostname").unlink(missing_ok=True)
     (draft / "etc/machine-id").write_text("")
-    # Starts when somebody calls it, which in a router nobody does.
-    for folder in ("usr/lib", "lib", "etc"):
-        (draft / folder / "systemd/system/multi-user.target.wants/dbus.service").unlink(missing_ok=True)
+    # Start when somebody calls them, which in a router nobody does.
+    for folder, unit in itertools.product(("usr/lib", "lib", "etc"), ON_CALL):
+        for wanting in ("multi-user", "network-online"):
+            (draft / folder / f"systemd/system/{wanting}.target.wants/{unit}").unlink(missing_ok=True)
 
 
 def _run(command: list[str], text: str, progress: Callable[[str], None]) -> None:

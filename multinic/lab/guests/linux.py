@@ -81,12 +81,13 @@ class LinuxSubstrate:
         self._on_event: Callable[[str, int, MachineEvent], None] = lambda *_: None
 
     @classmethod
-    async def create(cls, folder: Path, *, agent: bool = False, **options: Any) -> Self:
+    async def create(cls, folder: Path, *, agent: bool = False, release: str = "", **options: Any) -> Self:
         """Makes the substrate of the lab in `folder`, with its image from the cache and its control socket open.
 
         Args:
             folder: The lab's folder.
             agent: Guests have Google's guest agent.
+            release: Code name of the guests' release; the host's own if empty.
             options: Those of the class.
 
         Raises:
@@ -96,7 +97,7 @@ class LinuxSubstrate:
         if not Path("/run/multinic").is_dir():
             raise SubstrateError("machines need the lab's own namespaces: start it by `multinic lab up`")
         try:
-            image = await asyncio.to_thread(images.ensure, agent=agent)
+            image = await asyncio.to_thread(images.ensure, agent=agent, release=release)
         except images.ImageError as error:
             raise SubstrateError(str(error)) from error
         made = cls(folder.resolve(), image, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multinic.lab.guests.apt_sources import distribution_sources, release_codename
+from multinic.lab.guests.apt_sources import distribution_sources, of_release, release_codename
 
 DEB822 = """\
 # A comment
@@ -50,6 +50,12 @@ def test_both_formats(tmp_path: Path) -> None:
 def test_another_release_has_none_of_them(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text(ONE_LINE)
     assert distribution_sources("trixie", tmp_path) == []
+
+
+def test_another_release_comes_from_the_same_places(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("deb http://mirror.example/security bookworm-security main\n")
+    found = of_release(distribution_sources("bookworm", tmp_path), "bookworm", "trixie")
+    assert [str(source) for source in found] == ["deb http://mirror.example/security trixie-security main"]
 
 
 def test_codename(tmp_path: Path) -> None:
