@@ -27,8 +27,8 @@ PACKAGES = (
 """What Google's images have and routers and measurements need. No curl, no gcloud: nothing may need them."""
 
 AGENT = ("google-guest-agent", "network-manager")
-"""Others that manage NICs: Debian's package of Google's guest agent and script runner, of 2021 (Google's own images have a
-newer one), and NetworkManager, as on Rocky and CentOS; it is off until something starts it."""
+"""Others that manage NICs: Debian's package of Google's guest agent and script runner, of 2021 (Google's own images have
+newer ones), and NetworkManager, as on Rocky and CentOS; it is off until something starts it."""
 
 RECIPE = "2"
 """Counts the changes of how the packages become a root filesystem."""
