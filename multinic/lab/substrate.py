@@ -78,11 +78,13 @@ class Backend:
         machine: Key of the machine.
         takes_new: Gets new connections (healthy and not draining; or everybody is unhealthy).
         keeps_existing: Keeps the connections that it has (healthy, draining, or persistence says so).
+        keeps_connectionless: The same for protocols without connections, UDP above all; not without `keeps_existing`.
     """
 
     machine: str
     takes_new: bool
     keeps_existing: bool
+    keeps_connectionless: bool
 
 
 @dataclass(frozen=True)
@@ -94,12 +96,14 @@ class Balancer:
         backends: In a stable order (by machine key).
         affinity: ``sessionAffinity`` of the backend service as Google names it, ``NONE`` included.
         per_session: ``trackingMode`` PER_SESSION.
+        idle_timeout: Seconds that an idle session is remembered with PER_SESSION tracking.
     """
 
     address: IPv4Address
     backends: tuple[Backend, ...]
     affinity: str = "NONE"
     per_session: bool = False
+    idle_timeout: int = 600
 
 
 @dataclass(frozen=True)

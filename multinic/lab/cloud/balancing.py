@@ -52,8 +52,10 @@ def backends(policy: Policy, candidates: Sequence[Candidate]) -> tuple[Backend, 
     found = []
     for candidate in sorted(candidates, key=lambda c: c.machine):
         takes_new = candidate.machine in pool
-        keeps = _keeps(policy, candidate, last_resort)
-        found.append(Backend(candidate.machine, takes_new=takes_new, keeps_existing=takes_new or keeps))
+        streams, others = (takes_new or _keeps(policy, candidate, last_resort, oriented=o) for o in (True, False))
+        found.append(
+            Backend(candidate.machine, takes_new=takes_new, keeps_existing=streams, keeps_connectionless=others)
+        )
     return tuple(found)
 
 
@@ -77,7 +79,8 @@ def _pool(policy: Policy, candidates: Sequence[Candidate]) -> tuple[set[str], bo
     return {c.machine for c in primaries}, True
 
 
-def _keeps(policy: Policy, candidate: Candidate, last_resort: bool) -> bool:
+def _keeps(policy: Policy, candidate: Candidate, last_resort: bool, *, oriented: bool) -> bool:
+    """Whether a VM keeps its flows, of protocols with connections (TCP, SCTP) or of those without."""
     if candidate.healthy:
         # Draining, or a primary that is not in the active pool: what it has, it keeps.
         return True
@@ -86,6 +89,6 @@ def _keeps(policy: Policy, candidate: Candidate, last_resort: bool) -> bool:
             return last_resort and not candidate.draining
         case "ALWAYS_PERSIST":
             return True
-    # DEFAULT_FOR_PROTOCOL: TCP stays with PER_CONNECTION tracking or 5-tuple affinity. (UDP never does; the fabric has
-    # one answer for both: docs/lab-fidelity.md.)
-    return last_resort or policy.tracking != "PER_SESSION" or policy.affinity in ("NONE", "CLIENT_IP_PORT_PROTO")
+    # DEFAULT_FOR_PROTOCOL: connections stay with PER_CONNECTION tracking or 5-tuple affinity; UDP never does.
+    fine = policy.tracking != "PER_SESSION" or policy.affinity in ("NONE", "CLIENT_IP_PORT_PROTO")
+    return last_resort or (oriented and fine)

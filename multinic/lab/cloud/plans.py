@@ -65,6 +65,7 @@ def _balancer(store: Store, key: str, rule: Object, machines: dict[str, Object],
         backends=backends(policy(service), candidates(store, key, rule, machines, situation)),
         affinity=service["sessionAffinity"],
         per_session=at(service, "connectionTrackingPolicy.trackingMode") == "PER_SESSION",
+        idle_timeout=at(service, "connectionTrackingPolicy.idleTimeoutSec") or 600,
     )
 
 

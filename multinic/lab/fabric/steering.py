@@ -24,9 +24,6 @@ from multinic.lab.substrate import Balancer, NetworkPlan, Route
 
 SEED = 0x6D756C74
 """Seed of the hash; the same in all networks, so that both directions of a flow agree."""
-SESSION_TIMEOUT = 600
-"""Seconds that an idle session is remembered with PER_SESSION tracking: Google's default and minimum."""
-
 SYMMETRIC = {"CLIENT_IP", "CLIENT_IP_PROTO", "CLIENT_IP_PORT_PROTO"}
 """Affinities with symmetric hashing. NONE is not among them, nor CLIENT_IP_NO_DESTINATION."""
 FIVE_TUPLE = {"NONE", "CLIENT_IP_PORT_PROTO"}
@@ -139,20 +136,24 @@ def _balancer_chains(
     name = _balancer_chain(balancer)
     mark_of = {port.machine: port.index for port in ports}
     new = [b.machine for b in balancer.backends if b.takes_new and b.machine in mark_of]
-    kept = sorted(mark_of[b.machine] for b in balancer.backends if b.keeps_existing and b.machine in mark_of)
+    there = [b for b in balancer.backends if b.machine in mark_of]
+    kept = sorted(mark_of[b.machine] for b in there if b.keeps_connectionless)
+    streams = sorted(mark_of[b.machine] for b in there if b.keeps_existing and not b.keeps_connectionless)
     sessions = _sessions(balancer, name)
     if sessions:
         maps[f"{name}_sessions"] = sessions[0]
     for suffix in ("n", "s"):
         chains[f"{name}_{suffix}"] = [
-            *_known(balancer, name, suffix, kept, sessions[1] if sessions else None),
+            *_known(name, suffix, kept, streams, sessions[1] if sessions else None),
             f"goto {name}_{suffix}_new",
         ]
         # Without symmetric hashing each network has a hash of its own, as nothing promises more.
         seed = SEED if balancer.affinity in SYMMETRIC else SEED ^ (hash_of(plan.key) | 1)
         chains[f"{name}_{suffix}_new"] = [*_hash(balancer.affinity, seed, suffix == "s"), f"goto {name}_pick"]
     remember = (
-        [f"update @{name}_sessions {{ {sessions[1]} timeout {SESSION_TIMEOUT}s : meta mark }}"] if sessions else []
+        [f"update @{name}_sessions {{ {sessions[1]} timeout {balancer.idle_timeout}s : meta mark }}"]
+        if sessions
+        else []
     )
     chains[f"{name}_keep"] = ["meta mark set ct mark", *remember, "accept"]
     if not new:
@@ -167,18 +168,25 @@ def _balancer_chains(
     ]
 
 
-def _known(balancer: Balancer, name: str, suffix: str, kept: list[int], session: str | None) -> list[str]:
-    """Rules for flows that have a router already."""
+def _known(name: str, suffix: str, kept: list[int], streams: list[int], session: str | None) -> list[str]:
+    """Rules for flows that have a router already.
+
+    Args:
+        name: The load balancer's.
+        suffix: Which way round addresses are hashed.
+        kept: Marks of the routers that keep all of their flows.
+        streams: Marks of those that keep flows of protocols with connections only.
+        session: Fields of a packet that make its session, where those are tracked.
+    """
     rules = []
     # A SYN is a new connection always, except where a session that is coarser than a connection is tracked.
     if session is None:
         rules.append(f"tcp flags & (syn | ack) == syn goto {name}_{suffix}_new")
-    if not kept:
-        return rules
-    marks = f"{{ {', '.join(map(str, kept))} }}"
-    if session is not None:
+    if session is not None and (kept or streams):
         rules.append(f"ct mark set {session} map @{name}_sessions")
-    rules.append(f"ct mark {marks} goto {name}_keep")
+    for marks, match in ((kept, ""), (streams, "meta l4proto { tcp, sctp } ")):
+        if marks:
+            rules.append(f"{match}ct mark {{ {', '.join(map(str, marks))} }} goto {name}_keep")
     return rules
 
 
@@ -190,7 +198,7 @@ def _sessions(balancer: Balancer, name: str) -> tuple[str, str] | None:
         "CLIENT_IP": ("ipv4_addr . ipv4_addr", "ip saddr . ip daddr"),
         "CLIENT_IP_PROTO": ("ipv4_addr . ipv4_addr . inet_proto", "ip saddr . ip daddr . ip protocol"),
     }.get(balancer.affinity, ("ipv4_addr", "ip saddr"))
-    return f"type {kinds} : mark; size 65535; flags dynamic,timeout; timeout {SESSION_TIMEOUT}s;", key
+    return f"type {kinds} : mark; size 65535; flags dynamic,timeout; timeout {balancer.idle_timeout}s;", key
 
 
 def _hash(affinity: str, seed: int, swapped: bool) -> list[str]:

@@ -14,66 +14,69 @@ UP, DOWN = Candidate("a", True), Candidate("b", False)
 
 
 def shown(policy, *candidates):
-    """machine → N (new), K (keeps), NK or nothing."""
-    return {b.machine: "N" * b.takes_new + "K" * b.keeps_existing for b in backends(policy, candidates)}
+    """machine → N (takes new flows), K (keeps TCP), U (keeps UDP), several of them or nothing."""
+    return {
+        b.machine: "N" * b.takes_new + "K" * b.keeps_existing + "U" * b.keeps_connectionless
+        for b in backends(policy, candidates)
+    }
 
 
 @pytest.mark.parametrize(
     ("policy", "candidates", "expected"),
     [
         pytest.param(NEVER, [], {}, id="nobody"),
-        pytest.param(NEVER, [UP, DOWN], {"a": "NK", "b": ""}, id="never persist: flows leave an unhealthy router"),
-        pytest.param(DEFAULT, [UP, DOWN], {"a": "NK", "b": "K"}, id="default: TCP stays"),
-        pytest.param(ALWAYS, [UP, DOWN], {"a": "NK", "b": "K"}, id="always"),
+        pytest.param(NEVER, [UP, DOWN], {"a": "NKU", "b": ""}, id="never persist: flows leave an unhealthy router"),
+        pytest.param(DEFAULT, [UP, DOWN], {"a": "NKU", "b": "K"}, id="default: TCP stays, UDP moves"),
+        pytest.param(ALWAYS, [UP, DOWN], {"a": "NKU", "b": "KU"}, id="always"),
         pytest.param(
             Policy(tracking="PER_SESSION", affinity="CLIENT_IP"),
             [UP, DOWN],
-            {"a": "NK", "b": ""},
+            {"a": "NKU", "b": ""},
             id="default with sessions coarser than the 5-tuple: nothing stays",
         ),
         pytest.param(
             Policy(tracking="PER_SESSION", affinity="CLIENT_IP_PORT_PROTO"),
             [UP, DOWN],
-            {"a": "NK", "b": "K"},
-            id="default with 5-tuple affinity: TCP stays",
+            {"a": "NKU", "b": "K"},
+            id="default with 5-tuple affinity: TCP stays, UDP moves",
         ),
-        pytest.param(NEVER, [DOWN], {"b": "NK"}, id="all unhealthy: all of them"),
+        pytest.param(NEVER, [DOWN], {"b": "NKU"}, id="all unhealthy: all of them"),
         pytest.param(
-            NEVER, [DOWN, Candidate("c", False)], {"b": "NK", "c": "NK"}, id="all unhealthy: all, none persisting"
+            NEVER, [DOWN, Candidate("c", False)], {"b": "NKU", "c": "NKU"}, id="all unhealthy: all, none persisting"
         ),
         pytest.param(
-            NEVER, [UP, Candidate("d", True, draining=True)], {"a": "NK", "d": "K"}, id="draining keeps what it has"
+            NEVER, [UP, Candidate("d", True, draining=True)], {"a": "NKU", "d": "KU"}, id="draining keeps what it has"
         ),
         pytest.param(
             NEVER,
             [UP, Candidate("d", False, draining=True)],
-            {"a": "NK", "d": ""},
+            {"a": "NKU", "d": ""},
             id="draining and dead: flows move",
         ),
         pytest.param(
             NEVER,
             [DOWN, Candidate("d", True, draining=True)],
-            {"b": "NK", "d": "K"},
+            {"b": "NKU", "d": "KU"},
             id="a draining one never gets new connections",
         ),
-        pytest.param(NEVER, [UP, Candidate("f", True, failover=True)], {"a": "NK", "f": "K"}, id="spares wait"),
-        pytest.param(NEVER, [DOWN, Candidate("f", True, failover=True)], {"b": "", "f": "NK"}, id="spares take over"),
+        pytest.param(NEVER, [UP, Candidate("f", True, failover=True)], {"a": "NKU", "f": "KU"}, id="spares wait"),
+        pytest.param(NEVER, [DOWN, Candidate("f", True, failover=True)], {"b": "", "f": "NKU"}, id="spares take over"),
         pytest.param(
             Policy("NEVER_PERSIST", failover_ratio=0.6),
             [UP, DOWN, Candidate("f", True, failover=True)],
-            {"a": "K", "b": "", "f": "NK"},
+            {"a": "KU", "b": "", "f": "NKU"},
             id="below the failover ratio",
         ),
         pytest.param(
             Policy("NEVER_PERSIST", failover_ratio=0.5),
             [UP, DOWN, Candidate("f", True, failover=True)],
-            {"a": "NK", "b": "", "f": "K"},
+            {"a": "NKU", "b": "", "f": "KU"},
             id="at the failover ratio",
         ),
         pytest.param(
             NEVER,
             [DOWN, Candidate("f", False, failover=True)],
-            {"b": "NK", "f": "K"},
+            {"b": "NKU", "f": "KU"},
             id="all unhealthy with spares: the primaries",
         ),
         pytest.param(
@@ -112,4 +115,5 @@ def test_as_long_as_somebody_may_serve_somebody_does(policy, candidates):
     healthy = {c.machine for c in staying if c.healthy}
     if healthy:
         assert {b.machine for b in servers} <= healthy
-    assert all(b.keeps_existing for b in servers)
+    assert all(b.keeps_existing and b.keeps_connectionless for b in servers)
+    assert all(b.keeps_existing for b in found if b.keeps_connectionless)

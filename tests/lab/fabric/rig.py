@@ -30,9 +30,18 @@ def route(destination: str, balancer: str | None, **more: object) -> Route:
     return Route(IPv4Network(destination), None if balancer is None else IPv4Address(balancer), **more)  # type: ignore[arg-type]
 
 
-def backends(names: Iterable[str], *, draining: Iterable[str] = (), dropped: Iterable[str] = ()) -> tuple[Backend, ...]:
-    """All of `names` serve; those that drain keep what they have, those that are dropped have nothing any more."""
-    return tuple(Backend(n, n not in {*draining, *dropped}, n not in set(dropped)) for n in sorted(names))
+def backends(
+    names: Iterable[str], *, draining: Iterable[str] = (), sick: Iterable[str] = (), dropped: Iterable[str] = ()
+) -> tuple[Backend, ...]:
+    """All of `names` serve.
+
+    Those that drain keep what they have, those that are sick keep TCP only, those that are dropped have nothing any
+    more.
+    """
+    draining, sick, dropped = set(draining), set(sick), set(dropped)
+    return tuple(
+        Backend(n, n not in draining | sick | dropped, n not in dropped, n not in sick | dropped) for n in sorted(names)
+    )
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,41 @@ async def dead_router(folder: Path) -> None:
         await echo.open(30)
 
 
+async def sick_router(folder: Path) -> None:
+    """An unhealthy router that keeps its connections by default keeps those of TCP; UDP's flows move."""
+    rig = await Rig.routers()
+    senders = [rig.machines["c"].socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(20)]
+    ports = set()
+    for sender in senders:
+        sender.bind(("10.0.0.50", 0))
+        ports.add(sender.getsockname()[1])
+
+    async def carriers() -> dict[int, str]:
+        await rig.forget()
+        for sender in senders:
+            sender.sendto(b"x", ("10.1.0.50", 9))
+        seen: dict[int, str] = {}
+        async with asyncio.timeout(20):
+            while len(seen) < len(ports):
+                seen = {port: min(there) for port, (there, _) in (await rig.carried()).items() if port in ports}
+        return seen
+
+    async with Echo(rig) as echo:
+        datagrams = await carriers()
+        streams = await owners(rig, await echo.open(40))
+        assert "r1" in datagrams.values() and "r1" in streams.values()
+        await apply_to_both(rig, behind=backends(ROUTERS, sick={"r1"}))
+        after = await carriers()
+        assert {port: after[port] for port in ports if datagrams[port] != "r1"} == {
+            port: name for port, name in datagrams.items() if name != "r1"
+        }
+        assert "r1" not in after.values()
+        await echo.talk(streams)
+        assert await owners(rig, set(streams)) == streams
+    for sender in senders:
+        sender.close()
+
+
 async def ip_forwarding_flag(folder: Path) -> None:
     rig = await Rig.routers(1)
     client, server = rig.machines["c"], rig.machines["s"]
@@ -203,6 +239,7 @@ CHECKS = [
     symmetry_in_odd_shapes,
     own_address_and_hops,
     dead_router,
+    sick_router,
     ip_forwarding_flag,
     quick_change,
 ]

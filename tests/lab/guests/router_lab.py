@@ -123,7 +123,7 @@ class RouterLab:
                 network,
                 1460,
                 {f"s{number}": IPv4Network(f"10.{number}.0.0/24")},
-                (Balancer(address, (Backend(key("router"), takes_new, True),)),),
+                (Balancer(address, (Backend(key("router"), takes_new, True, True),)),),
                 (Route(IPv4Network(f"10.{1 - number}.0.0/24"), address),),
                 (FirewallRule("open", 1000, True, True, (anywhere,), (("all", ()),)),),
             )
