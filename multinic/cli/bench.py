@@ -123,3 +123,25 @@ def routers(
             options = bench.Options(folder, port, report, chosen, scale, repeat, seconds, streams, _command())
             made = bench.run(options, say)
     _show(made, as_json)
+
+
+@app.command()
+def autoscale(
+    clients: Annotated[int, typer.Option(min=1, max=20, help="Clients, each with a server of its own.")] = 6,
+    most: Annotated[int, typer.Option(min=2, max=20, help="Most routers.")] = 6,
+    scale: Annotated[float, typer.Option(min=0.0005, max=1, help="Factor on what a VM of the lab may send.")] = 1 / 128,
+    speed: Annotated[float, typer.Option(min=1, max=100, help="Lab seconds in a real second, for controllers.")] = 10,
+    report: ReportFolder = Path("out/bench"),
+    port: Port = 8474,
+    as_json: AsJson = False,
+) -> None:
+    """Reference 1's autoscaling test: 1 to 6 routers under 6 clients, then in again (root)."""
+    from multinic.cli.lab import STATE
+    from multinic.measure.autoscale import Options, run
+
+    _interruptible()
+    folder = STATE / f"autoscale-{port}"
+    options = Options(folder, port, report, clients, most, scale, speed, command=_command())
+    with Progress(sys.stderr if as_json else sys.stdout) as say:
+        made = run(options, say)
+    _show(made, as_json)

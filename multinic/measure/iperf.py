@@ -22,7 +22,7 @@ PORT = 5301
 THREADS_SINCE = (3, 16)
 OLDEST = (3, 7)
 """Older ones lack what is used here."""
-START_SECONDS = 20.0
+SECONDS_TO_LISTEN = 20.0
 """How long a server may take until it listens: ssh through a tunnel takes a few seconds."""
 END_SECONDS = 30.0
 LISTENING = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ 0A", re.MULTILINE)
@@ -130,7 +130,7 @@ def client_command(traffic: Traffic, ports: Sequence[int], streams: int) -> list
 
 def server_command(traffic: Traffic, ports: Sequence[int]) -> list[str]:
     """The command that runs one server a port: each takes one test, and ends by itself whatever becomes of us."""
-    return _together(SERVERS, _limit(traffic) + START_SECONDS, ["iperf3", "--server", "--one-off"], ports)
+    return _together(SERVERS, _limit(traffic) + SECONDS_TO_LISTEN, ["iperf3", "--server", "--one-off"], ports)
 
 
 CLIENTS = """
@@ -168,7 +168,7 @@ def run(traffic: Traffic, *others: Traffic) -> list[Result]:
         for one, own in zip(tests, ports, strict=True):
             started.append(one.receiver.start(server_command(one, own)))
         for one, own in zip(tests, ports, strict=True):
-            _wait_until_listening(one, own)
+            wait_until_listening(one.receiver, own, SECONDS_TO_LISTEN)
         clients = []
         for one, own, split_up in zip(tests, ports, sizes, strict=True):
             clients.append(one.sender.start(client_command(one, own, split_up[0])))
@@ -244,16 +244,21 @@ def _limit(traffic: Traffic) -> float:
     return traffic.seconds + traffic.warm_up + END_SECONDS
 
 
-def _wait_until_listening(traffic: Traffic, ports: Sequence[int]) -> None:
+def wait_until_listening(shell: Shell, ports: Sequence[int], timeout: float) -> None:
+    """Waits until TCP sockets listen on these ports.
+
+    Raises:
+        MeasureError: They do not in time.
+    """
     wanted = set(ports)
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + timeout
     while True:
         # Without IPv6 the second file is not there; what the first says counts all the same.
-        _, listening, _ = traffic.receiver.attempt(["cat", "/proc/net/tcp", "/proc/net/tcp6"])
+        _, listening, _ = shell.attempt(["cat", "/proc/net/tcp", "/proc/net/tcp6"])
         found = {int(port, 16) for port in LISTENING.findall(listening)}
         if wanted <= found:
             return
         if time.monotonic() > deadline:
             missing = ", ".join(map(str, sorted(wanted - found)))
-            raise MeasureError(f"{traffic.receiver.title}: iperf3 does not listen on port {missing}")
+            raise MeasureError(f"{shell.title}: iperf3 does not listen on port {missing}")
         time.sleep(0.1)

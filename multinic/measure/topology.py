@@ -12,7 +12,8 @@ from typing import Any
 from multinic.lab.client import Lab, require_free_port, running
 from multinic.lab.guests import doctor, image
 from multinic.lab.pulumi import in_process
-from multinic.lab.scenarios.fleet import RouterState, wait_until_serving
+from multinic.lab.scenarios.fleet import RouterState, wait_until_serving, wanted_size
+from multinic.lab.scenarios.fleet import routers as routers_of
 from multinic.lab.scenarios.traffic import Guest
 from multinic.measure.errors import MeasureError
 from multinic.measure.shell import Shell, guest
@@ -102,6 +103,11 @@ class Fleet:
     def shell(self, name: str) -> Shell:
         """Runs programs in one of its VMs."""
         return guest(self.lab.folder, name)
+
+
+def sizes(opened: Lab) -> tuple[int, int]:
+    """How many routers the groups want, and how many serve."""
+    return wanted_size(opened, REGION), sum(router.serving for router in routers_of(opened, REGION))
 
 
 def require_guests() -> None:
