@@ -137,7 +137,10 @@ def read(kind: ResourceType, identity: str, inputs: Inputs, scope: Scope) -> tup
         return None
     decoded = _decoded(kind, live, inputs)
     settled = kind.fields.settle(inputs, decoded)
-    places = {place: inputs[place] for place in PLACES if place in inputs}
+    # What is imported has no inputs yet: its places are those of its id, wherever the provider's own are.
+    given = inputs or _placed(kind, scope)
+    known = names(kind.fields.fields)
+    places = {place: given[place] for place in PLACES if place in given and place in known}
     hidden = {DEFAULTS: inputs[DEFAULTS]} if DEFAULTS in inputs else {}
     return settled | places | hidden, outputs(kind, settled | places, live, scope)
 

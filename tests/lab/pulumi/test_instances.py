@@ -49,9 +49,12 @@ def test_an_imported_instance_shows_what_its_disk_was_made_from(api: FakeApi) ->
     provider, _, _ = _made(api)
     found = provider.read(TOKEN, f"{PLACE}/client", {}, {})
     assert found is not None
-    params = found[1]["bootDisk"]["initializeParams"]
+    params = found[0]["bootDisk"]["initializeParams"]
     assert params["image"].endswith(IMAGE)
     assert params["size"] == 10
+    # The provider has no zone of its own here: without its zone the instance would be one to be moved.
+    assert (found[0]["zone"], found[0]["project"]) == ("us-central1-a", "lab")
+    assert provider.diff(TOKEN, found[0], found[1], found[0]).changed == []
 
 
 def test_another_machine_type_stops_changes_and_starts(api: FakeApi) -> None:
