@@ -1,7 +1,7 @@
 # Everything a person does with a clone. `make` alone prints this list.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all faults guest-benchmark lint format pulumi requirements clean
+.PHONY: help setup demo test test-all faults guest-benchmark lab-benchmark lint format pulumi requirements clean
 
 PYTHON ?= python3
 REPORT ?= out/demo
@@ -31,6 +31,9 @@ faults: setup ## What each of 35 faults does to a router and to connections thro
 
 guest-benchmark: setup ## The guest's own figures as ratios: apply, forwarding, repair, idle (root)
 	@exec .venv/bin/python tests/guest/benchmark.py
+
+lab-benchmark: setup ## Requests a second and memory of a lab without guests, 40 routers in 20 networks (PORT=)
+	@exec .venv/bin/python tests/lab/api/benchmark.py $(if $(PORT),--port $(PORT))
 
 lint: setup ## ruff, mypy --strict, shellcheck, systemd-analyze verify
 	@tools/lint.sh

@@ -99,7 +99,11 @@ async def serve(options: Options) -> None:
     )
     substrate.serve_logging(lambda body: cloud_logging.write_of_guest(cloud, body))
     token = _token(folder)
-    server = _Server(uvicorn.Config(create_app(cloud, token), log_level="warning", lifespan="off"))
+    server = _Server(
+        uvicorn.Config(
+            create_app(cloud, token), log_level="warning", lifespan="off", access_log=False, proxy_headers=False
+        )
+    )
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -33,17 +33,14 @@ class Situation:
 def network_plan(store: Store, key: str, situation: Situation) -> NetworkPlan:
     """The whole wanted state of a network."""
     value = store.require(key)
-    rules = [(name, rule) for name, rule in store.everywhere("forwardingRules") if key_of(rule["network"]) == key]
     machines = machines_in(store, key)
     return NetworkPlan(
         key=key,
         mtu=value["mtu"],
-        subnetworks={
-            name: IPv4Network(subnet["ipCidrRange"])
-            for name, subnet in store.everywhere("subnetworks")
-            if key_of(subnet["network"]) == key
-        },
-        balancers=tuple(_balancer(store, name, rule, machines, situation) for name, rule in rules),
+        subnetworks={name: IPv4Network(subnet["ipCidrRange"]) for name, subnet in store.in_network("subnetworks", key)},
+        balancers=tuple(
+            _balancer(store, name, rule, machines, situation) for name, rule in store.in_network("forwardingRules", key)
+        ),
         routes=tuple(_routes(store, key, machines)),
         firewall=tuple(_firewall(store, key, machines)),
     )
@@ -51,11 +48,7 @@ def network_plan(store: Store, key: str, situation: Situation) -> NetworkPlan:
 
 def machines_in(store: Store, network: str) -> dict[str, Object]:
     """Instances with a NIC in a network, by key."""
-    return {
-        key: value
-        for key, value in store.everywhere("instances")
-        if any(key_of(nic["network"]) == network for nic in value["networkInterfaces"])
-    }
+    return dict(store.in_network("instances", network))
 
 
 def _balancer(store: Store, key: str, rule: Object, machines: dict[str, Object], situation: Situation) -> Balancer:
@@ -123,8 +116,8 @@ def forwarded_addresses(store: Store, situation: Situation) -> dict[str, dict[st
 
 def _routes(store: Store, network: str, machines: dict[str, Object]) -> list[Route]:
     found: dict[tuple[IPv4Network, int, frozenset[str] | None], tuple[str, Route]] = {}
-    for key, route in store.everywhere("routes"):
-        if key_of(route["network"]) != network or "nextHopNetwork" in route:
+    for key, route in store.in_network("routes", network):
+        if "nextHopNetwork" in route:
             continue
         sources = None
         if route.get("tags"):
@@ -146,9 +139,7 @@ def next_hop(store: Store, network: str, route: Object) -> IPv4Address | None:
     text = route.get("nextHopIlb")
     if text is None:
         return None
-    for key, rule in store.everywhere("forwardingRules"):
-        if key_of(rule["network"]) != network:
-            continue
+    for key, rule in store.in_network("forwardingRules", network):
         if key == key_of(text) or address_of(text) == IPv4Address(rule["IPAddress"]):
             # A rule with L3_DEFAULT cannot be a next hop: packets are dropped.
             # https://cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
@@ -158,8 +149,8 @@ def next_hop(store: Store, network: str, route: Object) -> IPv4Address | None:
 
 def _firewall(store: Store, network: str, machines: dict[str, Object]) -> list[FirewallRule]:
     found = []
-    for key, rule in store.everywhere("firewalls"):
-        if key_of(rule["network"]) != network or rule.get("disabled"):
+    for key, rule in store.in_network("firewalls", network):
+        if rule.get("disabled"):
             continue
         ingress = rule["direction"] == "INGRESS"
         entries = rule.get("allowed") or rule.get("denied") or []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ApiError, not_found
+from .links import key_of
 
 Object = dict[str, Any]
 
@@ -28,6 +29,8 @@ class Store:
         self._folder = folder
         self._objects: dict[str, Object] = {}
         self._parents: dict[str, dict[str, Object]] = {}
+        self._sorted: dict[str, list[tuple[str, Object]]] = {}
+        self._in_networks: dict[str, dict[str, list[tuple[str, Object]]]] = {}
         self._scopes: dict[str, list[str]] = {}
         self._made: set[Path] = set()
         self._refers_to: dict[str, tuple[str, ...]] = {}
@@ -74,12 +77,28 @@ class Store:
 
     def children(self, parent: str) -> list[tuple[str, Object]]:
         """The objects of one collection in one scope, by name; `parent` is a key without its last part."""
-        return [(f"{parent}/{name}", value) for name, value in sorted(self._parents.get(parent, {}).items())]
+        found = self._sorted.get(parent)
+        if found is None:
+            # A list that was given away is never changed: whoever goes through it may write meanwhile.
+            found = [(f"{parent}/{name}", value) for name, value in sorted(self._parents.get(parent, {}).items())]
+            self._sorted[parent] = found
+        return found
 
     def everywhere(self, collection: str) -> Iterator[tuple[str, Object]]:
         """The objects of a collection in all scopes."""
         for parent in self._scopes.get(collection, ()):
             yield from self.children(parent)
+
+    def in_network(self, collection: str, network: str) -> list[tuple[str, Object]]:
+        """The objects of a collection that are in a network (its key), by their own field or by one of their NICs."""
+        index = self._in_networks.get(collection)
+        if index is None:
+            index = self._in_networks[collection] = {}
+            for key, value in self.everywhere(collection):
+                nics = value.get("networkInterfaces") or (value,)
+                for one in dict.fromkeys(key_of(nic["network"]) for nic in nics if "network" in nic):
+                    index.setdefault(one, []).append((key, value))
+        return index.get(network, [])
 
     def users(self, key: str) -> list[str]:
         """Keys of the objects that refer to `key`."""
@@ -113,6 +132,7 @@ class Store:
         del self._objects[key]
         parent, _, name = key.rpartition("/")
         del self._parents[parent][name]
+        self._forget_lists(parent)
         self._forget_references(key)
         self._tell(key)
 
@@ -125,10 +145,15 @@ class Store:
             scopes.append(parent)
             scopes.sort()
         self._parents[parent][name] = value
+        self._forget_lists(parent)
         self._forget_references(key)
         self._refers_to[key] = tuple(references)
         for target in self._refers_to[key]:
             self._used_by.setdefault(target, set()).add(key)
+
+    def _forget_lists(self, parent: str) -> None:
+        self._sorted.pop(parent, None)
+        self._in_networks.pop(parent.rpartition("/")[2], None)
 
     def _forget_references(self, key: str) -> None:
         for target in self._refers_to.pop(key, ()):
