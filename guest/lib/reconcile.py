@@ -16,7 +16,7 @@ from differences import Difference, describe, differences
 from foreign import ForeignRule, takeovers
 from model import Router
 from program import KernelError
-from wanted import PROTOCOL, Lookup, Wanted, names, wanted
+from wanted import LOCAL, PROTOCOL, Lookup, Wanted, names, wanted
 
 
 class Outcome(NamedTuple):
@@ -198,7 +198,13 @@ def remove() -> list[str]:
     """Takes our routes, rules and filter away. NICs keep addresses, and sysctls values. Returns what failed."""
     observed = kernel.observe((), (), nft=False)
     commands = [f"rule del {describe(rule)}" for rule, protocol in observed.rules if protocol == PROTOCOL]
-    commands += [f"route del {describe(route)}" for route, protocol in observed.routes if protocol == PROTOCOL]
+    # Delivery to NICs' own addresses is the kernel's, also where we had to put it back: without it the VM is cut off.
+    own = {address for link in observed.links.values() for address in link.addresses}
+    commands += [
+        f"route del {describe(route)}"
+        for route, protocol in observed.routes
+        if protocol == PROTOCOL and not (route.table == LOCAL and route.destination in own)
+    ]
     errors = kernel.apply(commands)
     error = packet_filter.load("")
     return [*errors, error] if error else errors

@@ -50,7 +50,9 @@ def commands(router_wire: Wire) -> str:
     """The wanted state as a shell script of single commands, timed by itself."""
     target = wanted(parse(tree()), {0: router_wire.nic(0), 1: router_wire.nic(1)})
     lines = ["link set dev ens5 up", "addr add 10.1.0.2/32 dev ens5"]
-    lines += [f"route replace {describe(route)}" for route in target.routes]
+    # The kernel's own entries are there already.
+    own = {link.address for link in target.links}
+    lines += [f"route replace {describe(route)}" for route in target.routes if route.destination not in own]
     lines += [f"rule add {describe(rule)}" for rule in target.rules]
     script = ["start=$(date +%s%N)", *(f"ip {line}" for line in lines)]
     script += [f"sysctl -qw {path.replace('/', '.')}={value}" for path, value in target.sysctls]

@@ -172,6 +172,9 @@ def test_beside_others(repaired_router: Wire) -> None:
     router.wait_for(whole, "NICs are free")
     router.ip("r", "route flush table local")
     router.wait_for(whole, "the NICs' own addresses are delivered again")
+    assert router.routing("stop").returncode == 0
+    assert "local 10.0.0.2" in router.ip("r", "route show table local"), "else the VM is cut off"
+    assert router.routing("start").returncode == 0
     assert router.probe(0, "10.0.0.2", 9000)[0] == 200
 
     # Docker's filter lets nothing pass between NICs: nothing that we may repair, and no new VM would be better.

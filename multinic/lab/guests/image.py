@@ -27,7 +27,7 @@ PACKAGES = (
 """What Google's images have and routers and measurements need. No curl, no gcloud: nothing may need them."""
 
 AGENT = ("google-guest-agent", "network-manager")
-"""Others that manage NICs: Debian's package of Google's guest agent and script runner, of 2021 (Google's own images have
+"""Others that manage NICs: Debian's package of Google's guest agent and script runner, of 2021 (Google's own have
 newer ones), and NetworkManager, as on Rocky and CentOS; it is off until something starts it."""
 
 RECIPE = "2"
