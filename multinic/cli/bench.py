@@ -51,6 +51,7 @@ def overlay(
     repeat: Repeat = 3,
     seconds: Seconds = 3,
     streams: Annotated[int, typer.Option(min=2, help="Streams of the aggregate, beside one.")] = 4,
+    scale: Annotated[float, typer.Option(min=0.02, max=1, help="Factor on the hosts' limits, for a busy machine.")] = 1,
     report: ReportFolder = Path("out/bench"),
     port: Port = 8472,
     as_json: AsJson = False,
@@ -60,9 +61,9 @@ def overlay(
     from multinic.measure.overlay import Options, run
 
     _interruptible()
-    options = Options(
-        STATE / f"overlay-{port}", port, report, tuple(set_up or ()), repeat, seconds, streams, _command()
-    )
+    folder = STATE / f"overlay-{port}"
+    chosen = tuple(set_up or ())
+    options = Options(folder, port, report, chosen, repeat, seconds, streams, scale, _command())
     with Progress(sys.stderr if as_json else sys.stdout) as say:
         made = run(options, say)
     _show(made, as_json)
@@ -130,7 +131,7 @@ def autoscale(
     clients: Annotated[int, typer.Option(min=1, max=20, help="Clients, each with a server of its own.")] = 6,
     most: Annotated[int, typer.Option(min=2, max=20, help="Most routers.")] = 6,
     scale: Annotated[float, typer.Option(min=0.0005, max=1, help="Factor on what a VM of the lab may send.")] = 1 / 128,
-    speed: Annotated[float, typer.Option(min=1, max=100, help="Lab seconds in a real second, for controllers.")] = 10,
+    speed: Annotated[float, typer.Option(min=1, max=100, help="Lab seconds in a real second, for controllers.")] = 4,
     report: ReportFolder = Path("out/bench"),
     port: Port = 8474,
     as_json: AsJson = False,

@@ -53,8 +53,8 @@ class Options:
     clients: int = 6
     most: int = 6
     scale: float = 1 / 128
-    speed: float = 10
-    timeout: float = 1200
+    speed: float = 4
+    timeout: float = 1800
     command: str = "multinic bench autoscale"
 
 

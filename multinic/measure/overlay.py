@@ -31,7 +31,7 @@ PUBLISHED = ("published by reference 2", "about 1000", "about 340", "0.34", "ful
 BEFORE_AT_MOST = 0.6
 AFTER_AT_LEAST = 0.97
 WARM_UP_SECONDS = 2.0
-QUEUE = "100ms"
+QUEUE = "400ms"
 """What waits at a host's cap: longer than other work of this machine keeps a sender from its CPU."""
 CONGESTION = "cubic"
 """Linux's default, whatever this machine's is."""
@@ -42,35 +42,44 @@ class Limit:
     """What each host's NIC may send.
 
     Attributes:
-        rate: Bits a second, in tc's words.
+        megabits: Mbit a second.
         packets: Packets a second.
         burst: Packets that may come at once.
     """
 
-    rate: str
-    packets: int
-    burst: int
+    megabits: float
+    packets: float
+    burst: float
 
     @property
     def title(self) -> str:
         """For people."""
-        return f"{self.rate}, {self.packets} packets/s"
+        return f"{self.megabits:g} Mbit/s, {self.packets:g} packets/s"
+
+    def scaled(self, factor: float) -> Limit:
+        """The same in a slower world: bytes, packets and what may come at once."""
+        return Limit(self.megabits * factor, self.packets * factor, self.burst * factor)
+
+    @property
+    def _burst_bytes(self) -> int:
+        """Two milliseconds' worth, and some packets: with less tbf does not reach its rate."""
+        return max(40_000, int(self.megabits * 256))
 
     def apply(self, shell: Shell, device: str) -> None:
         """Sets it on a NIC, in place of an earlier one."""
         shell.run(
             [
                 *("tc", "qdisc", "replace", "dev", device, "root"),
-                *("tbf", "rate", self.rate, "burst", "256kb", "latency", QUEUE),
+                *("tbf", "rate", f"{self.megabits * 1000:.0f}kbit", "burst", f"{self._burst_bytes}b", "latency", QUEUE),
             ]
         )
         hook = f'type filter hook egress device "{device}" priority 0'
-        rule = f"limit rate over {self.packets}/second burst {self.burst} packets drop"
+        rule = f"limit rate over {self.packets:.0f}/second burst {max(20, round(self.burst))} packets drop"
         name = "table netdev multinic_limit"
         shell.run(["nft", f"{name}; delete {name}; {name} {{ chain sent {{ {hook}; {rule}; }}; }}"])
 
 
-LIMITS = (Limit("1gbit", 34000, 200), Limit("1gbit", 50000, 1000))
+LIMITS = (Limit(1000, 34000, 200), Limit(1000, 50000, 1000))
 """Between them lies the published case; clouds limit a VM's packets beside its bytes."""
 
 
@@ -101,6 +110,7 @@ class Options:
         repeat: Runs of each kind; the table shows medians.
         seconds: Length of a run.
         streams: Streams of the aggregate; a single one is always measured.
+        scale: Factor on all limits, for machines that have no CPU to spare: what is compared are ratios.
         command: What the user typed.
     """
 
@@ -111,6 +121,7 @@ class Options:
     repeat: int = 3
     seconds: float = 3
     streams: int = 4
+    scale: float = 1
     command: str = "multinic bench overlay"
 
 
@@ -208,7 +219,7 @@ def run(options: Options, say: Say) -> Report:
         say(f"\n── {one.title} ──")
         with one.open(options, say) as (left, right, routers):
             comparisons, found, engine = _measure(one, left, right, routers, options, overhead, say)
-        _tell(report, one, comparisons, found, engine)
+        _tell(report, one, comparisons, found, engine, options.scale)
         broken += [f"{each.set_up}, {each.limit}, {each.direction}" for each in comparisons if not each.holds]
     heading, rows, below = report.tables[-1]
     report.tables[-1] = (heading, rows, (*below, overhead.line()))
@@ -236,7 +247,7 @@ def _measure(
     with swarm([(one.title, one.address, one.file) for one in (left, right)], say) as nodes:
         comparisons = [
             Comparison(set_up.title, limit.title, f"{a.title} → {b.title}", streams)
-            for limit in LIMITS
+            for limit in _limits(options)
             for a, b, streams in ((left, right, 1), (right, left, 1), (left, right, options.streams))
         ]
         _phase("before", 0, nodes, (left, right), comparisons, options, overhead, say)
@@ -254,6 +265,10 @@ def _measure(
         if left_over:
             raise MeasureError(f"the cure did not cure: {left_over[0].text}")
         return comparisons, found, nodes[0].engine()
+
+
+def _limits(options: Options) -> list[Limit]:
+    return [limit.scaled(options.scale) for limit in LIMITS]
 
 
 def _remove_network(nodes: Sequence[Node]) -> None:
@@ -281,7 +296,7 @@ def _phase(
         node.run_container(f"container-{node.name}", NETWORK)
         node.without_offloads()
     by_title = {place.title: (place, node) for place, node in zip(places, nodes, strict=True)}
-    for limit in LIMITS:
+    for limit in _limits(options):
         for place in places:
             limit.apply(place.shell, place.device)
         for one in comparisons:
@@ -311,7 +326,12 @@ def _run(sender: Shell, receiver: Shell, address: str, streams: int, options: Op
 
 
 def _tell(
-    report: Report, set_up: SetUp, comparisons: Sequence[Comparison], found: Sequence[Finding], engine: str
+    report: Report,
+    set_up: SetUp,
+    comparisons: Sequence[Comparison],
+    found: Sequence[Finding],
+    engine: str,
+    scale: float,
 ) -> None:
     header = (
         "limit of each host; direction",
@@ -328,6 +348,7 @@ def _tell(
         f"Found: {mismatch.where}: {mismatch.text}.",
         f"Cure: `{mismatch.cures[0]}` (Docker subtracts 50 from the option itself).",
         *(f"Also found: {one.where}: {one.text}." for one in found if one is not mismatch),
+        *([f"All limits are scaled by {scale:g}; reference 2's figures are not."] if scale != 1 else []),
     )
     report.table(
         "Engine's figures for the same runs",
