@@ -44,6 +44,7 @@ class Properties:
         self._machine()
         self._scheduling()
         self._accounts()
+        self._policies()
         check_metadata(self.value.get("metadata") or {}, self.prefix)
         check_tags(self.value.get("tags") or {}, self.prefix)
         check_labels(self.value.get("labels") or {})
@@ -201,6 +202,20 @@ class Properties:
         scheduling.setdefault("preemptible", spot)
         scheduling.setdefault("automaticRestart", not spot)
         scheduling.setdefault("onHostMaintenance", "TERMINATE" if spot else "MIGRATE")
+
+    def _policies(self) -> None:
+        # A template names policies, the region of its VMs says which ones they are; only VMs hold them:
+        # https://cloud.google.com/compute/docs/instances/placement-policies-overview
+        policies = self.value.get("resourcePolicies") or []
+        if not self.scope.startswith("zones/"):
+            return
+        for index, text in enumerate(policies):
+            field = self._field(f"resourcePolicies[{index}]")
+            key = references.require(
+                self.cloud, field, str(text), "resourcePolicies", "own", f"regions/{self._region()}"
+            )
+            policies[index] = link(key)
+            self.held.add(key)
 
     def _accounts(self) -> None:
         accounts = self.value.get("serviceAccounts") or []

@@ -72,7 +72,7 @@ class Instances(Resource):
         value.update(
             status="PROVISIONING", cpuPlatform="Unknown CPU Platform", startRestricted=False, resourceStatus={}
         )
-        self._addresses(key, value)
+        held |= self._addresses(key, value)
         for account in value.get("serviceAccounts", []):
             self.cloud.service_accounts.require_usable(account["email"])
         held |= self._disks(zone, value)
@@ -82,7 +82,9 @@ class Instances(Resource):
     def more_references(self, key: str, value: Object) -> set[str]:
         return super().more_references(key, value) | set(value.pop("_held", self.store.references(key)))
 
-    def _addresses(self, key: str, value: Object) -> None:
+    def _addresses(self, key: str, value: Object) -> set[str]:
+        """Gives each NIC its address; the keys of the reserved ones among them."""
+        reserved: set[str] = set()
         for index, nic in enumerate(value["networkInterfaces"]):
             subnetwork = key_of(nic["subnetwork"])
             wanted = nic.get("networkIP")
@@ -90,6 +92,7 @@ class Instances(Resource):
                 field = f"networkInterfaces[{index}].networkIP"
                 held = addressing.reservation(self.store, subnetwork, wanted)
                 shared = frozenset({held} if held else ())
+                reserved |= shared
                 chosen = addressing.claim(self.store, subnetwork, wanted, field, own=key, shared=shared)
             else:
                 chosen = addressing.choose(self.store, subnetwork)
@@ -99,6 +102,7 @@ class Instances(Resource):
                 access.setdefault("name", "External NAT")
                 access.setdefault("networkTier", "PREMIUM")
                 access["kind"] = "compute#accessConfig"
+        return reserved
 
     def _disks(self, zone: str, value: Object) -> set[str]:
         made: set[str] = set()

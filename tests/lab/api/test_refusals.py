@@ -340,6 +340,11 @@ def test_unknown_fields_are_ignored_unless_strict(door, strict_door):
     code, _, message = strict_door.refused("POST", f"{V1}/global/networks", body)
     assert code == 400
     assert 'Unknown name "colour"' in message
+    # What the plugin sends is right, though no document has it.
+    routing = {"routingMode": "REGIONAL", "deleteBgpAlwaysCompareMed": False}
+    strict_door.ok(
+        "POST", f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": False, "routingConfig": routing}
+    )
 
 
 def test_a_full_disk_is_said_and_changes_nothing(door, monkeypatch):
