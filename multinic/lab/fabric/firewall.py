@@ -1,8 +1,9 @@
 """VPC firewall rules as nftables chains.
 
 Rules are tried by priority, deny before allow among equals; the implied ones come last: egress is allowed, ingress
-denied. Rules are stateful: the connection table of the network's namespace lets through what belongs to a connection
-that was allowed.
+denied. Rules are stateful, and each NIC has a state of its own: what belongs to a connection that was allowed there,
+either way, passes without a rule. So a reply that comes back by another router than it went needs a rule there, as on
+Google Cloud. ICMP errors that belong to a connection of the network pass.
 
 Source: https://docs.cloud.google.com/firewall/docs/firewalls
 """
@@ -18,14 +19,36 @@ from multinic.lab.substrate import FirewallRule
 NUMBERS = {"icmp": 1, "ipip": 4, "tcp": 6, "udp": 17, "esp": 50, "ah": 51, "sctp": 132}
 """Protocol names that Google's API takes, and their numbers."""
 WITH_PORTS = {6, 17, 132}
+IDLE_SECONDS = 600
+"""Idle connections are forgotten after 10 minutes. https://cloud.google.com/firewall/docs/firewalls#specifications"""
+SETS = {"flows": f"typeof iifname . ct id; size 262144; flags dynamic,timeout; timeout {IDLE_SECONDS}s;"}
+"""Which connections were allowed at which NIC, in either direction."""
 
 
 def firewall(rules: Iterable[FirewallRule], ports: Sequence[Port]) -> dict[str, list[str]]:
-    """The chains ``egress``, which returns to its caller for what may leave, and ``ingress``, which decides."""
+    """The chains of a network's firewall.
+
+    ``leave`` returns to its caller for what may leave its VM and drops the rest, ``arrive`` decides about what comes to
+    a VM; ``egress`` and ``ingress``, which they ask about what they do not know, have the rules.
+    """
     ordered = sorted(rules, key=lambda rule: (rule.priority, rule.allow, rule.name))
     ingress = [line for rule in ordered if rule.ingress for line in _lines(rule, ports)]
     egress = [line for rule in ordered if not rule.ingress for line in _lines(rule, ports)]
-    return {"egress": egress, "ingress": [*ingress, 'counter drop comment "implied deny ingress"']}
+    return {
+        "leave": [_known("iifname", "return"), "jump egress", _remember("iifname")],
+        "arrive": [_known("oifname", "accept"), "jump ingress", _remember("oifname"), "accept"],
+        "egress": egress,
+        "ingress": [*ingress, 'counter drop comment "implied deny ingress"'],
+    }
+
+
+def _known(device: str, verdict: str) -> str:
+    """Lets pass what belongs to a connection that this NIC knows, which counts as its use."""
+    return f"{device} . ct id @flows update @flows {{ {device} . ct id }} {verdict}"
+
+
+def _remember(device: str) -> str:
+    return f"update @flows {{ {device} . ct id }}"
 
 
 def _lines(rule: FirewallRule, ports: Sequence[Port]) -> list[str]:
@@ -33,7 +56,7 @@ def _lines(rule: FirewallRule, ports: Sequence[Port]) -> list[str]:
     far = _ranges(rule, ports)
     if near is None or far is None:
         return []
-    verdict = ("accept" if rule.ingress else "return") if rule.allow else "drop"
+    verdict = "return" if rule.allow else "drop"
     return [
         " ".join(filter(None, (near, far, protocol, "counter", verdict, f'comment "{rule.name}"')))
         for protocol in map(_protocol, rule.protocols)

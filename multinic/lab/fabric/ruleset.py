@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from multinic.lab.fabric.firewall import firewall
+from multinic.lab.fabric.firewall import SETS, firewall
 from multinic.lab.fabric.port import Port
 from multinic.lab.fabric.steering import steering
 from multinic.lab.substrate import NetworkPlan
@@ -48,6 +48,7 @@ class Ruleset:
             ]
         lines.append(f"table ip {TABLE} {{")
         lines += [f"  map {name} {{ {kind} }}" for name, kind in self.maps.items()]
+        lines += [f"  set {name} {{ {kind} }}" for name, kind in SETS.items()]
         for name, rules in self.chains.items():
             lines += [f"  chain {name} {{", *(f"    {rule}" for rule in rules), "  }"]
         lines.append("}")
@@ -69,9 +70,9 @@ def ruleset(plan: NetworkPlan, ports: Sequence[Port]) -> Ruleset:
         "forward": [
             "type filter hook forward priority filter; policy drop;",
             *_own_addresses(plan, ports, "oifname", "daddr"),
-            "ct state established,related accept",
-            "jump egress",
-            "goto ingress",
+            "ct state related accept",
+            "jump leave",
+            "goto arrive",
         ],
         "input": [
             "type filter hook input priority filter; policy drop;",
@@ -85,7 +86,7 @@ def ruleset(plan: NetworkPlan, ports: Sequence[Port]) -> Ruleset:
             "type filter hook output priority filter; policy accept;",
             "ct state established,related accept",
             # The firewall applies to probes too.
-            f'ip saddr {PROBES} oifname "v*" goto ingress',
+            f'ip saddr {PROBES} oifname "v*" jump ingress',
         ],
         **steered.chains,
         **firewall(plan.firewall, ports),

@@ -25,11 +25,13 @@ PROGRAMS = {
 
 RULES = """
 table ip try {
+  set f { typeof iifname . ct id; size 16; flags dynamic,timeout; timeout 600s; }
   map m { type ipv4_addr . ipv4_addr : mark; size 16; flags dynamic,timeout; timeout 600s; }
   chain one { type filter hook prerouting priority mangle; policy accept;
     ip saddr 192.0.2.1 meta mark set jhash ip saddr . ip daddr . ip protocol . th sport mod 2 seed 0x1
     meta mark set meta mark map { 0 : 1, 1 : 2 }
     ct state established ct mark set meta mark
+    iifname . ct id @f update @f { iifname . ct id } accept
     ip daddr vmap { 192.0.2.0-192.0.2.9 : accept }
     ip ttl set 64
     update @m { ip saddr . ip daddr timeout 600s : meta mark }

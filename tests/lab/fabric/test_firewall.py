@@ -13,7 +13,7 @@ from multinic.lab.fabric import prober
 from multinic.lab.fabric.firewall import firewall
 from multinic.lab.fabric.port import Port
 from multinic.lab.substrate import FirewallRule, Probe
-from tests.lab.fabric.rig import ANYWHERE, Rig, connects, ping
+from tests.lab.fabric.rig import ANYWHERE, Echo, Rig, backends, connects, ping
 from tests.lab.inside import run_inside
 
 TCP = (("tcp", ("80", "8000-8010")),)
@@ -74,6 +74,35 @@ async def rules_in_order(folder: Path) -> None:
     ) == ("open", "silent", False)
 
 
+async def each_nic_has_a_state_of_its_own(folder: Path) -> None:
+    """A reply by another router than the request's needs a rule there; by the same one it does not."""
+    rig = await Rig.routers(2)
+    clients, servers = (IPv4Network("10.0.0.0/16"),), (IPv4Network("10.1.0.0/16"),)
+    a, b = rig.networks
+    ends = frozenset({"c", "s"})
+    forwards = [rule("to-ends", 900, targets=ends), rule("clients", 1000, ranges=clients)]
+
+    async def passes(there: str, back: str, *rules: FirewallRule) -> bool:
+        await a.change(behind=backends([there]))
+        await b.change(behind=backends([back]), firewall=[*forwards, *rules])
+        return await ping(rig.machines["c"], "10.1.0.50", wait=0.5) is not None and (
+            await connects(rig.machines["c"], "10.1.0.50", next(ports), 0.5) == "refused"
+        )
+
+    ports = iter(range(7000, 7100))
+    assert await passes("r1", "r1")
+    assert not await passes("r1", "r2"), "r2 has never seen the request"
+    assert await passes("r1", "r2", rule("servers", 1000, ranges=servers))
+    # A connection goes on when the rule that let it in is gone; a new one does not begin.
+    async with Echo(rig) as echo:
+        await a.change(behind=backends(["r1"]))
+        await b.change(behind=backends(["r1"]), firewall=forwards)
+        flows = await echo.open(5)
+        await b.change(firewall=[])
+        await echo.talk(flows)
+        assert await connects(rig.machines["c"], "10.1.0.50", 7, 0.5) == "silent"
+
+
 async def probes(folder: Path) -> None:
     rig = await Rig.routers(2)
     network = rig.networks[0]
@@ -131,7 +160,9 @@ async def probes(folder: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("check", [rules_in_order, probes], ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", [rules_in_order, each_nic_has_a_state_of_its_own, probes], ids=lambda check: check.__name__
+)
 def test_firewall(check: object, tmp_path: Path) -> None:
     run_inside(check, tmp_path)  # type: ignore[arg-type]
 
