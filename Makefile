@@ -1,7 +1,7 @@
 # Everything a person does with a clone. `make` alone prints this list.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all faults guest-benchmark lab-benchmark lint format pulumi requirements clean
+.PHONY: help setup demo test test-all faults guest-benchmark lab-benchmark engine-benchmark lint format pulumi requirements clean
 
 PYTHON ?= python3
 REPORT ?= out/demo
@@ -34,6 +34,9 @@ guest-benchmark: setup ## The guest's own figures as ratios: apply, forwarding, 
 
 lab-benchmark: setup ## Requests a second and memory of a lab without guests, 40 routers in 20 networks (PORT=)
 	@exec .venv/bin/python tests/lab/api/benchmark.py $(if $(PORT),--port $(PORT))
+
+engine-benchmark: setup ## Who works how much in `pulumi up` of the dev stack: engine and SDK, stand-ins, lab
+	@exec .venv/bin/python tests/engine/benchmark.py
 
 lint: setup ## ruff, mypy --strict, shellcheck, systemd-analyze verify
 	@tools/lint.sh

@@ -14,7 +14,7 @@ from tests.engine.conftest import REPOSITORY, Project, RunningLab, items
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ORDER = ("project", "networks", "us-east1", "us-west1", "endpoints")
-IAP_MEMBER = "group:network-team@example.com"
+SHARED = {"shared_vpc_host": True, "service_projects": ["other"], "iap_members": ["group:network-team@example.com"]}
 
 
 def config(name: str, **more: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def test_every_stack_comes_up_stays_the_same_changes_and_goes(project: Project, 
     try:
         for name in ORDER:
             up[name] = EngineDeployment(project.stack(lab, name, REPOSITORY))
-            given = config(name, iap_members=[IAP_MEMBER]) if name == "project" else config(name)
+            given = config(name, **SHARED) if name == "project" else config(name)
             assert "create" in up[name].update(given, preview=False)
             assert up[name].preview() == {}, name
         for name in ("project", "us-west1", "endpoints"):

@@ -14,6 +14,8 @@ PROGRAM = """
     gcp.projects.Service("service", service="compute.googleapis.com")
     account = gcp.serviceaccount.Account("account", account_id="routers", display_name="Routers")
     gcp.projects.IAMMember("member", project="lab", role="roles/logging.logWriter", member=account.member)
+    host = c.SharedVPCHostProject("host", project="lab")
+    c.SharedVPCServiceProject("guest", host_project=host.project, service_project="other")
     net = c.Network("net", auto_create_subnetworks=False, mtu=8896, routing_mode="GLOBAL")
     sub = c.Subnetwork("sub", network=net.id, ip_cidr_range="10.3.0.0/24", private_ip_google_access=True,
         log_config={"aggregation_interval": "INTERVAL_30_SEC", "metadata": "INCLUDE_ALL_METADATA"})

@@ -12,7 +12,7 @@ from tests.lab.api.test_life_of_a_stack import REQUESTS
 from tests.lab.pulumi.conftest import RECORDED_REQUESTS
 
 # Of types that none of our stacks has; the lab says so to whoever asks.
-NOT_SERVED = re.compile(r"/monitoring/|/logging/|XpnHost|XpnResource")
+NOT_SERVED = re.compile("/monitoring/|/logging/")
 COLLECTIONS = (
     "addresses|autoscalers|backendServices|disks|family|firewalls|forwardingRules|healthChecks|images|instances|"
     "instanceGroupManagers|instanceTemplates|networks|resourcePolicies|routers|routes|serviceAccounts|subnetworks"

@@ -109,6 +109,8 @@ class FakeApi:
             return (200, self.shown(key, found)) if found else self.missing(key)
         if method == "POST" and body and "name" in body:
             return 200, self.insert(f"{key}/{body['name']}", body)
+        if action in ("enableXpnHost", "enableXpnResource"):
+            return 200, self.share(parent, (body or {}).get("xpnResource"))
         if method == "DELETE" and found:
             del self.objects[key]
             return 200, self.operation(key, found)
@@ -157,6 +159,11 @@ class FakeApi:
             made["fingerprint"] = "f="
         self.objects[key] = made
         return self.operation(key, made)
+
+    def share(self, host: str, resource: dict[str, Any] | None) -> dict[str, Any]:
+        key = f"projects/{resource['id']}/getXpnHost" if resource else host
+        self.objects[key] = {"name": host.partition("/")[2], "id": "1", "xpnProjectStatus": "HOST"}
+        return self.operation(key, self.objects[key])
 
     def boot_disk(self, key: str, instance: dict[str, Any]) -> dict[str, Any]:
         params = instance["disks"][0]["initializeParams"]

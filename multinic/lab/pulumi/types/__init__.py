@@ -18,6 +18,7 @@ from multinic.lab.pulumi.types import (
     projects,
     routers,
     routes,
+    shared_vpc,
     templates,
 )
 
@@ -37,6 +38,7 @@ _MODULES = (
     routers,
     accounts,
     projects,
+    shared_vpc,
 )
 
 TABLE: dict[str, ResourceType] = {kind.pulumi_type: kind for module in _MODULES for kind in module.TYPES}
