@@ -146,3 +146,38 @@ def autoscale(
     with Progress(sys.stderr if as_json else sys.stdout) as say:
         made = run(options, say)
     _show(made, as_json)
+
+
+@app.command()
+def pause(
+    event: Annotated[
+        list[str] | None,
+        typer.Option(help="A scenario of `multinic lab run`; repeat it. Default: drain, heal, power-cut."),
+    ] = None,
+    settings: Annotated[list[str] | None, typer.Option(help="ours or reference; both where left out.")] = None,
+    repeat: Repeat = 3,
+    boot_delay: Annotated[float, typer.Option(min=0, help="Seconds added to each boot of a guest.")] = 0.0,
+    engine: Annotated[str, typer.Option(help="auto, pulumi (the real engine) or in-process.")] = "auto",
+    report: ReportFolder = Path("out/bench"),
+    port: Port = 8475,
+    as_json: AsJson = False,
+) -> None:
+    """What connections notice of each event, with our settings and with reference 1's (root)."""
+    from multinic.cli.lab import STATE
+    from multinic.measure.pause import EVENTS, SETTINGS, Options, run
+
+    _interruptible()
+    options = Options(
+        folder=STATE / f"pause-{port}",
+        port=port,
+        report=report,
+        events=tuple(event or EVENTS),
+        settings=tuple(settings or SETTINGS),
+        repeat=repeat,
+        boot_delay=boot_delay,
+        engine=engine,
+        command=_command(),
+    )
+    with Progress(sys.stderr if as_json else sys.stdout) as say:
+        made = run(options, say)
+    _show(made, as_json)

@@ -49,7 +49,7 @@ class Limit:
 
     megabits: float
     packets: float
-    burst: float
+    burst: int
 
     @property
     def title(self) -> str:
@@ -57,8 +57,8 @@ class Limit:
         return f"{self.megabits:g} Mbit/s, {self.packets:g} packets/s"
 
     def scaled(self, factor: float) -> Limit:
-        """The same in a slower world: bytes, packets and what may come at once."""
-        return Limit(self.megabits * factor, self.packets * factor, self.burst * factor)
+        """The same ratio of bytes to packets in a slower world. Bursts stay: a busy machine sends in bursts."""
+        return Limit(self.megabits * factor, self.packets * factor, self.burst)
 
     @property
     def _burst_bytes(self) -> int:
@@ -74,7 +74,7 @@ class Limit:
             ]
         )
         hook = f'type filter hook egress device "{device}" priority 0'
-        rule = f"limit rate over {self.packets:.0f}/second burst {max(20, round(self.burst))} packets drop"
+        rule = f"limit rate over {self.packets:.0f}/second burst {self.burst} packets drop"
         name = "table netdev multinic_limit"
         shell.run(["nft", f"{name}; delete {name}; {name} {{ chain sent {{ {hook}; {rule}; }}; }}"])
 

@@ -57,7 +57,7 @@ def vpc(network: str, mtu: int) -> str:
 def clamp(mtu: int) -> str:
     """The segments of connections through a router, for ends that cannot be changed."""
     return (
-        "clamp the segment size at the routers (`mss_clamp` of MultinicRouter does; by hand: nft … "
+        "clamp the segment size at the routers (`machine.clamp_mss` of MultinicRouter does; by hand: nft … "
         f"tcp flags syn tcp option maxseg size set {mtu - 40})"
     )
 
