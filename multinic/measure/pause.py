@@ -127,7 +127,9 @@ def _tell(found: Sequence[dict[str, Any]], options: Options, overhead: Overhead)
                     TITLES[kind],
                     spread([one["longest_gap_s"] for one in runs], "{:.2f}"),
                     str(sum(one["lost_streams"] for one in runs)),
-                    f"{sum(one['failed_connections'] for one in runs)} of {sum(one['new_connections'] for one in runs)}",
+                    " of ".join(
+                        str(sum(one[key] for one in runs)) for key in ("failed_connections", "new_connections")
+                    ),
                     spread([one["slow_connections"] for one in runs]),
                     spread([one["ready_s"] for one in runs], "{:.1f}"),
                     PUBLISHED.get(name, "") if kind == "reference" else "",
