@@ -1,7 +1,8 @@
 # Everything a person does with a clone. `make` alone prints this list.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all faults guest-benchmark lab-benchmark engine-benchmark lint format pulumi requirements clean
+.PHONY: help setup demo test test-all faults guest-benchmark boot-benchmark guest-matrix kernel-panic lab-benchmark
+.PHONY: engine-benchmark lint format pulumi requirements clean
 
 PYTHON ?= python3
 REPORT ?= out/demo
@@ -26,11 +27,20 @@ test: setup ## All tests but the slow ones
 test-all: test ## All tests: those of `make test`, then the slow ones
 	@exec .venv/bin/python -m pytest $(side_by_side) -m slow
 
-faults: setup ## What each of 35 faults does to a router and to connections through it, as a table (root, some 5 minutes)
+faults: setup ## What each of 40 faults does to a router and to connections through it, as a table (root, some 5 minutes)
 	@exec .venv/bin/python tests/guest/faults.py --out out/faults.json
 
 guest-benchmark: setup ## The guest's own figures as ratios: apply, forwarding, repair, idle (root)
 	@exec .venv/bin/python tests/guest/benchmark.py
+
+boot-benchmark: setup ## From startup.sh to both ports 200 in a guest, by phases (root)
+	@exec .venv/bin/python tests/lab/guests/boot_benchmark.py
+
+guest-matrix: setup ## Routers on Debian 11, 12 and 13, beside the guest agent, networkd and NetworkManager (root, some 15 minutes)
+	@exec .venv/bin/python tests/lab/guests/matrix.py --out out/guest-matrix.json
+
+kernel-panic: setup ## kpanic panics Debian's own kernel in QEMU, which reboots (root, some minutes)
+	@exec .venv/bin/python tests/lab/guests/kernel_panic.py
 
 lab-benchmark: setup ## Requests a second and memory of a lab without guests, 40 routers in 20 networks (PORT=)
 	@exec .venv/bin/python tests/lab/api/benchmark.py $(if $(PORT),--port $(PORT))

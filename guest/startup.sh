@@ -22,6 +22,7 @@ import time
 
 began = time.monotonic()
 LIB, ETC, USER_SCRIPT = "/usr/lib/multinic", "/etc/multinic", "/var/lib/multinic/user-startup-script"
+WANTED = "/etc/systemd/system/multi-user.target.wants"
 BESIDE = f".multinic-{os.getpid()}"
 UNITS = ["multinic-log.path", "policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
 ALLOWED = ("/usr/bin/", "/usr/lib/multinic/", "/etc/systemd/system/", "/etc/sysctl.d/")
@@ -91,7 +92,15 @@ def systemctl(*words):
 
 
 def is_enabled():
-    return all(os.path.lexists(f"/etc/systemd/system/multi-user.target.wants/{unit}") for unit in UNITS)
+    return all(os.path.lexists(f"{WANTED}/{unit}") for unit in UNITS)
+
+
+def enable():
+    """As `systemctl enable`, which would have systemd run all of its generators first."""
+    os.makedirs(WANTED, exist_ok=True)
+    for unit in UNITS:
+        if not os.path.lexists(f"{WANTED}/{unit}"):
+            os.symlink(f"/etc/systemd/system/{unit}", f"{WANTED}/{unit}")
 
 
 end = began + 60
@@ -125,6 +134,8 @@ if script:
 
 try:
     how = install(files)
+    # From the next boot on nothing depends on whoever runs this script.
+    enable()
     if not script and os.path.exists(USER_SCRIPT):
         os.unlink(USER_SCRIPT)
 except OSError as error:
@@ -153,11 +164,7 @@ if any("/systemd/" in path for path in changed):
 if changed:
     # The routing is reloaded, never restarted: a stop would take the routes away under the connections.
     systemctl("try-reload-or-restart", *UNITS)
-# Enabled, so that from the next boot on nothing depends on whoever runs this script.
-if is_enabled():
-    code = systemctl("start", *UNITS)
-else:
-    code = systemctl("enable", "--now", "--quiet", *UNITS)
+code = systemctl("start", *UNITS)
 import events  # noqa: E402
 events.emit("started" if code == 0 else "start-failed", "INFO" if code == 0 else "ERROR", code=code, files=len(how),
             request_s=round(fetched - began, 3), install_s=round(installed - fetched, 3),

@@ -25,8 +25,8 @@ from wire import GUEST, Wire, wire  # noqa: E402
 Inject = Callable[[Wire], Any]
 
 
-def ip(command: str) -> Inject:
-    return lambda made: made.ip("r", command)
+def ip(*commands: str) -> Inject:
+    return lambda made: [made.ip("r", command) for command in commands]
 
 
 def sysctl(setting: str) -> Inject:
@@ -80,6 +80,13 @@ FAULTS: dict[str, Inject] = {
     "base rule local deleted": ip("rule del pref 0"),
     "base rule main deleted": ip("rule del pref 32766"),
     "foreign rule before ours": ip("rule add pref 400 iif ens4 lookup main"),
+    "agent's rule without a priority": ip(
+        "route add default via 10.0.0.1 dev ens4 table 200", "rule add from 10.0.0.0/24 lookup 200"
+    ),
+    "route before ours in table nic1": ip("route prepend default via 10.0.0.1 dev ens4 table 1001"),
+    "route with a metric in table nic1": ip("route add default via 10.0.0.1 dev ens4 table 1001 metric 500"),
+    "nic1 a port of a bridge": ip("link add br0 type bridge", "link set ens5 master br0"),
+    "table local flushed": ip("route flush table local"),
     "local route of nic0's rule deleted": ip("route del local 10.0.0.9 dev ens4 table local"),
     "local route of nic1's rule deleted": ip("route del local 10.1.0.9 dev ens5 table local"),
     "ip_forward off": sysctl("net.ipv4.ip_forward=0"),

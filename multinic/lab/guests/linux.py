@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -81,13 +81,16 @@ class LinuxSubstrate:
         self._on_event: Callable[[str, int, MachineEvent], None] = lambda *_: None
 
     @classmethod
-    async def create(cls, folder: Path, *, agent: bool = False, release: str = "", **options: Any) -> Self:
+    async def create(
+        cls, folder: Path, *, agent: bool = False, release: str = "", more: Sequence[str] = (), **options: Any
+    ) -> Self:
         """Makes the substrate of the lab in `folder`, with its image from the cache and its control socket open.
 
         Args:
             folder: The lab's folder.
             agent: Guests have Google's guest agent.
             release: Code name of the guests' release; the host's own if empty.
+            more: Further packages of the guests.
             options: Those of the class.
 
         Raises:
@@ -97,7 +100,7 @@ class LinuxSubstrate:
         if not Path("/run/multinic").is_dir():
             raise SubstrateError("machines need the lab's own namespaces: start it by `multinic lab up`")
         try:
-            image = await asyncio.to_thread(images.ensure, agent=agent, release=release)
+            image = await asyncio.to_thread(images.ensure, agent=agent, release=release, more=more)
         except images.ImageError as error:
             raise SubstrateError(str(error)) from error
         made = cls(folder.resolve(), image, **options)

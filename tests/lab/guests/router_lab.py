@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -175,9 +175,11 @@ class RouterLab:
 
 
 @contextlib.asynccontextmanager
-async def router_lab(folder: Path, *, agent: bool = False, **more: Any) -> AsyncIterator[RouterLab]:
+async def router_lab(
+    folder: Path, *, agent: bool = False, release: str = "", packages: Sequence[str] = (), **more: Any
+) -> AsyncIterator[RouterLab]:
     """A router that serves, with a client and a server; `more` goes to the metadata."""
-    substrate = await LinuxSubstrate.create(folder, agent=agent, panic_pause=1.0)
+    substrate = await LinuxSubstrate.create(folder, agent=agent, release=release, more=packages, panic_pause=1.0)
     try:
         here = RouterLab(folder, substrate, attributes(**more))
         await here.plan()
