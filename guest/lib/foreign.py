@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Iterator, Mapping, NamedTuple
 
 from model import Router
-from wanted import ELSEWHERE, METADATA_SERVER, OUTSIDE, Lookup, Route, reachable, way_out
+from wanted import ELSEWHERE, MAX_TRIED, METADATA_SERVER, OUTSIDE, Lookup, Route, reachable, way_out
 
 ALL = IPv4Network("0.0.0.0/0")
 MAX_SAMPLES = 64
@@ -112,7 +112,7 @@ def _packets(
         yield Lookup(METADATA_SERVER, "0.0.0.0", "", devices[0])
     for target in sorted(filter(_ordinary, targets)):
         for nic in present:
-            for address in (IPv4Network(nic.address), *nic.forwarded):
+            for address in (IPv4Network(nic.address), *nic.forwarded[:MAX_TRIED]):
                 yield Lookup(str(target), str(address.network_address), "", devices[nic.number])
             out = way_out(router, nic.number, IPv4Network(target))
             if out is not None and out not in devices:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 MAX_NICS = 16
+SPECIAL = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")))
+"""Ranges that no VPC network can hold: the kernel has its own mind about them."""
 
 
 class InvalidError(Exception):
@@ -114,11 +116,13 @@ def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) 
     if not MAC.fullmatch(mac):
         raise InvalidError(f"{where}.mac: {raw.get('mac')!r} is no MAC address")
     address = _address(raw.get("ip"), f"{where}.ip")
-    mask = _address(raw.get("subnetmask"), f"{where}.subnetmask")
+    mask = _ipv4(raw.get("subnetmask"), f"{where}.subnetmask")
     try:
         subnet = IPv4Network(f"{address}/{mask}", strict=False)
     except ValueError:
         raise InvalidError(f"{where}.subnetmask: {mask} is no netmask") from None
+    if subnet.prefixlen < 8:
+        raise InvalidError(f"{where}.subnetmask: {mask} is too wide")
     networks = _of_type(config.get("networks") or [], list, "multinic-config.networks")
     override = (
         _of_type(networks[index] or {}, dict, f"multinic-config.networks[{index}]") if index < len(networks) else {}
@@ -168,11 +172,19 @@ def _of_type(value: Any, kind: type, where: str) -> Any:
     return value
 
 
-def _address(value: Any, where: str) -> IPv4Address:
+def _ipv4(value: Any, where: str) -> IPv4Address:
     try:
         return IPv4Address(_of_type(value, str, where))
     except ValueError:
         raise InvalidError(f"{where}: {value!r} is no IPv4 address") from None
+
+
+def _address(value: Any, where: str) -> IPv4Address:
+    """An address that a VPC network can hold."""
+    address = _ipv4(value, where)
+    if any(address in special for special in SPECIAL):
+        raise InvalidError(f"{where}: {address} is no address of a network")
+    return address
 
 
 def _networks(values: Any, where: str, shortest: int = 8) -> tuple[IPv4Network, ...]:
@@ -187,6 +199,8 @@ def _networks(values: Any, where: str, shortest: int = 8) -> tuple[IPv4Network, 
             raise InvalidError(f"{where}: {value!r} is no IPv4 address or range") from None
         if network.prefixlen < shortest:
             raise InvalidError(f"{where}: {value} is too wide to be this VM's own")
+        if any(network.subnet_of(special) for special in SPECIAL):
+            raise InvalidError(f"{where}: {value} is no address or range of a network")
         found.add(network)
     return tuple(sorted(found))
 

@@ -27,6 +27,9 @@ OUT, FORWARD = 1000, 1100
 
 METADATA_RULE, TRANSIT_RULE, OWN_RULE, DROP_RULE = 900, 1000, 1100, 1900
 METADATA_SERVER = "169.254.169.254"
+MAX_TRIED = 50
+"""Forwarded addresses of a NIC that lookups are tried with: all of them have their rules and routes."""
+
 OUTSIDE, ELSEWHERE = "192.0.2.1", "198.51.100.1"
 """Addresses that no network may use (RFC 5737): they stand for a sender and a destination when lookups are tried."""
 
@@ -240,7 +243,7 @@ def _lookups(router: Router, nics: list[Nic], devices: Mapping[int, str]) -> lis
     found = []
     for nic in nics:
         device = devices[nic.number]
-        for network in (IPv4Network(nic.address), *nic.forwarded):
+        for network in (IPv4Network(nic.address), *nic.forwarded[:MAX_TRIED]):
             own = str(network.network_address)
             found.append(Lookup(own, OUTSIDE, device, "local"))
             found.append(Lookup(OUTSIDE, own, "", device))

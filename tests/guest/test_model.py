@@ -5,10 +5,12 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
+from differences import describe
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model import InvalidError, Router, parse
+from model import InvalidError, parse
 from trees import interface, mac, tree
+from wanted import wanted
 
 
 @pytest.mark.parametrize("nics", [2, 3, 8])
@@ -92,6 +94,9 @@ def _without(key: str) -> dict[str, Any]:
         (tree(interfaces=[interface(0), interface(1, mtu=10**6)]), "networkInterfaces[1].mtu"),
         (tree(interfaces=[interface(0), interface(1, forwardedIps=["x"])]), "networkInterfaces[1].forwardedIps"),
         (tree(interfaces=[interface(0), interface(1, forwardedIps=["0.0.0.0/0"])]), "too wide"),
+        (tree(interfaces=[interface(0), interface(1, forwardedIps=["127.0.0.1"])]), "no address or range of a network"),
+        (tree(interfaces=[interface(0), interface(1, ip="224.0.0.5")]), "networkInterfaces[1].ip"),
+        (tree(interfaces=[interface(0), interface(1, subnetmask="0.0.0.0")]), "networkInterfaces[1].subnetmask"),
         (tree(attributes={"multinic-config": "{"}), "multinic-config"),
         (tree(attributes={"multinic-config": "[]"}), "multinic-config"),
         (tree(attributes={"multinic-config": '{"clamp_mss": -1}'}), "clamp_mss"),
@@ -133,6 +138,9 @@ def test_fuzzed_metadata_is_understood_or_refused(content: Any, data: st.DataObj
         place = place[step]
     place[path[-1]] = content if path[0] != "attributes" or data.draw(st.booleans()) else json.dumps(content)
     try:
-        assert isinstance(parse(whole), Router)
+        router = parse(whole)
     except InvalidError as error:
         assert str(error)
+        return
+    target = wanted(router, {nic.number: f"ens{4 + nic.number}" for nic in router.nics})
+    assert all(describe(item) for item in (*target.routes, *target.rules))
