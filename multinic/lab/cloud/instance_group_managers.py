@@ -138,7 +138,9 @@ class InstanceGroupManagers(Resource):
 
     @override
     def stamp(self, value: Object) -> None:
-        skipped = ("fingerprint", "status")
+        # What `resize` and the autoscaler set is no part of it: clients that patch a group later send the fingerprint
+        # of their last read.
+        skipped = ("fingerprint", "status", "targetSize")
         content = {n: c for n, c in value.items() if n not in skipped and not n.startswith("_")}
         value["fingerprint"] = self.cloud.fingerprint(content)
 

@@ -145,7 +145,9 @@ def read(kind: ResourceType, identity: str, inputs: Inputs, scope: Scope) -> tup
     return settled | places | hidden, outputs(kind, settled | places, live, scope)
 
 
-def update(kind: ResourceType, identity: str, old: Inputs, new: Inputs, scope: Scope, timeout: float) -> Outputs:
+def update(
+    kind: ResourceType, identity: str, old: Inputs, state: Outputs, new: Inputs, scope: Scope, timeout: float
+) -> Outputs:
     """Change a resource in place and return its outputs.
 
     Raises:
@@ -160,7 +162,7 @@ def update(kind: ResourceType, identity: str, old: Inputs, new: Inputs, scope: S
         raise ApiError(404, "notFound", f"The resource '{path}' was not found")
     changed = frozenset(names(kind.fields.changed(old, new)))
     if changed and kind.update:
-        kind.update(Change(path, scope, old, new, changed, live, deadline))
+        kind.update(Change(path, scope, old, new, changed, live, state, deadline))
     try:
         kind.after_update(path, new, live, scope, deadline)
     except Exception as error:

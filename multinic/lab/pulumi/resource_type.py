@@ -28,6 +28,7 @@ class Change:
         new: Inputs wanted now.
         changed: Names of the inputs that differ.
         live: The API's document before the change.
+        state: Outputs before the change, as the engine kept them.
         deadline: Point of `time.monotonic` at which waiting ends.
     """
 
@@ -37,11 +38,17 @@ class Change:
     new: Inputs
     changed: frozenset[str]
     live: Document
+    state: Outputs
     deadline: float
 
     def touches(self, *names: str) -> bool:
         """Tell whether one of these inputs differs."""
         return not self.changed.isdisjoint(names)
+
+    @property
+    def print_of_state(self) -> Document:
+        """The fingerprint of the last read, which the plugin sends: whoever changed the resource since is noticed."""
+        return {"fingerprint": self.state.get("fingerprint") or self.live.get("fingerprint")}
 
     def run(self, method: str, path: str, body: Document | None, **query: str) -> None:
         """Send a request and wait for its operation."""

@@ -164,7 +164,8 @@ class Gcp:
     def update(self, token: str, identity: str, old: Inputs, state: Outputs, inputs: Inputs, timeout: float) -> Outputs:
         """Change a resource in place."""
         scope = self.scope(state | inputs)
-        return lifecycle.update(self.kind(token), identity, old, inputs, scope, timeout or DEFAULT_TIMEOUT_S)
+        limit = timeout or DEFAULT_TIMEOUT_S
+        return lifecycle.update(self.kind(token), identity, old, state, inputs, scope, limit)
 
     def delete(self, token: str, identity: str, state: Outputs, timeout: float) -> None:
         """Delete a resource."""

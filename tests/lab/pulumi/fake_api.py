@@ -25,6 +25,7 @@ class FakeApi:
         self.policy: dict[str, Any] = {"etag": "e0", "version": 1, "bindings": []}
         self.group_status: dict[str, Any] = {"isStable": True, "versionTarget": {"isReached": True}}
         self.group_errors: list[dict[str, Any]] = []
+        self.services: set[str] = set()
         self._numbers = itertools.count(1000)
         self._lock = threading.Lock()
         api = self
@@ -72,8 +73,14 @@ class FakeApi:
             return self.answer_account(method, path, body)
         key = re.sub(r"^/(compute|serviceusage)/\w+/", "", path)
         if path.startswith("/serviceusage/"):
-            return 200, {"name": key, "state": "ENABLED"}
+            return 200, self.answer_services(method, key)
         return self.answer_compute(method, key, query, body)
+
+    def answer_services(self, method: str, key: str) -> dict[str, Any]:
+        if method == "GET":
+            return {"services": [{"name": name} for name in sorted(self.services)]}
+        self.services.add(key.removesuffix(":enable"))
+        return {"name": "operations/noop", "done": True}
 
     def answer_policy(self, path: str, body: Any) -> tuple[int, dict[str, Any]]:
         if path.endswith(":setIamPolicy"):

@@ -74,7 +74,7 @@ def _shape(body: Document, inputs: Inputs, scope: Scope) -> Document:
 
 def _update(change: Change) -> None:
     body = _shape(REGION_BACKEND_SERVICE.fields.encode(change.new, change.scope), change.new, change.scope)
-    change.run("PUT", change.path, body | {"fingerprint": change.live.get("fingerprint")})
+    change.run("PUT", change.path, body | change.print_of_state)
 
 
 REGION_BACKEND_SERVICE = ResourceType(

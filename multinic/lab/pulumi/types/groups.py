@@ -218,7 +218,7 @@ def _update(change: Change) -> None:
     if "autoHealingPolicies" in patch:
         patch["autoHealingPolicies"] = patch["autoHealingPolicies"] or []
     if patch:
-        change.run("PATCH", change.path, {"fingerprint": change.live.get("fingerprint")} | patch)
+        change.run("PATCH", change.path, change.print_of_state | patch)
     if change.touches("namedPorts"):
         group = change.path.replace("instanceGroupManagers", "instanceGroups")
         change.run("POST", f"{group}/setNamedPorts", {"namedPorts": body.get("namedPorts", [])})
