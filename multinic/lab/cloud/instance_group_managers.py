@@ -109,9 +109,10 @@ class InstanceGroupManagers(Resource):
         life.setdefault("defaultActionOnFailure", "REPAIR")
         life.setdefault("forceUpdateOnRepair", "NO")
         value["instanceGroup"] = link(key.replace("/instanceGroupManagers/", "/instanceGroups/"))
-        if split(key).scope.startswith("regions/") and not value.get("distributionPolicy"):
+        if split(key).scope.startswith("regions/"):
             zones = [{"zone": link(f"projects/{self.project}/zones/{zone}")} for zone in self.zones(key, value)]
-            value["distributionPolicy"] = {"zones": zones, "targetShape": "EVEN"}
+            given = value.get("distributionPolicy") or {}
+            value["distributionPolicy"] = {"targetShape": "EVEN"} | given | {"zones": zones}
 
     @override
     def check(self, key: str, value: Object, old: Object | None) -> None:

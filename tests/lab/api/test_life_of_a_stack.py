@@ -177,3 +177,15 @@ def test_what_the_plugin_changes_of_a_stopped_instance_and_of_a_groups_ports(doo
     assert group["namedPorts"] == ports
     stale = {"namedPorts": [], "fingerprint": "AAAAAAAAAAA="}
     assert door.refused("POST", f"{base}/instanceGroups/fleet-a/setNamedPorts", stale)[0] == 412
+
+    regional = "/compute/beta/projects/lab/regions/us-central1/instanceGroupManagers"
+    versions = [{"instanceTemplate": "global/instanceTemplates/router-1"}]
+    chosen = [{"zone": "zones/us-central1-c"}, {"zone": "zones/us-central1-a"}]
+    body = {"name": "wide", "targetSize": 0, "versions": versions, "distributionPolicy": {"zones": chosen}}
+    door.ok("POST", regional, body)
+    policy = door.ok("GET", f"{regional}/wide")["distributionPolicy"]
+    assert [one["zone"].partition("/v1/")[2] for one in policy["zones"]] == [
+        "projects/lab/zones/us-central1-c",
+        "projects/lab/zones/us-central1-a",
+    ]
+    assert policy["targetShape"] == "EVEN"

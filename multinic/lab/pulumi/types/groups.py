@@ -255,7 +255,7 @@ REGION_INSTANCE_GROUP_MANAGER = ResourceType(
     ),
     computed=_COMPUTED,
     check=_check,
-    shape=lambda body, inputs, scope: _shape(_with_zones(body, inputs, scope), inputs, scope),
+    shape=lambda body, inputs, scope: _shape(_with_zones(body, inputs), inputs, scope),
     more=_extra,
     after_create=wait_for_instances,
     update=_update,
@@ -263,11 +263,11 @@ REGION_INSTANCE_GROUP_MANAGER = ResourceType(
 )
 
 
-def _with_zones(body: Document, inputs: Inputs, scope: Scope) -> Document:
+def _with_zones(body: Document, inputs: Inputs) -> Document:
     zones = sorted(inputs.get("distributionPolicyZones") or [])
     if zones:
-        links_of = [{"zone": f"projects/{scope.project}/zones/{links.name_of(zone)}"} for zone in zones]
-        body.setdefault("distributionPolicy", {})["zones"] = links_of
+        named = [{"zone": f"zones/{links.name_of(zone)}"} for zone in zones]
+        body.setdefault("distributionPolicy", {})["zones"] = named
     return body
 
 
