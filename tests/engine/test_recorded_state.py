@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from multinic.lab.pulumi.engine import EngineDeployment, Stack
+from multinic.lab.pulumi.engine import EngineDeployment
 from tests.engine.conftest import REPOSITORY, Project, RunningLab
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -96,7 +96,7 @@ def test_state_of_this_version_is_recorded(project: Project, answering_lab: Runn
 @pytest.fixture(params=sorted(RECORDED.glob("state-*.json")), ids=lambda file: file.stem)
 def earlier(request: pytest.FixtureRequest, project: Project, lab: RunningLab) -> Iterator[EngineDeployment]:
     """The stack as a version left it; the lab has none of its objects, since only previews are asked for."""
-    stack = Stack(project.folder, "test", project.state, lab.endpoint, lab.token, project.said.append)
+    stack = project.stack(lab)
     stack.configure(project.config())
     with stack.session() as run:
         run("stack", "import", "--file", str(request.param), "--stack", "test")
