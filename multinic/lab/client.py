@@ -52,6 +52,10 @@ class Lab:
             described = json.loads((folder / "lab.json").read_text())
         except FileNotFoundError:
             raise LabError(f"no lab runs in {folder}; `multinic lab up` starts one") from None
+        except (OSError, ValueError) as error:
+            raise LabError(
+                f"{folder / 'lab.json'} cannot be read ({error}): end the lab there and start it anew"
+            ) from None
         return cls(described["endpoint"], described["token"], folder)
 
     def request(self, method: str, path: str, body: Any = None, *, timeout: float = 60) -> Any:
@@ -141,7 +145,10 @@ def running(
         LabError: The port is taken, or the lab did not come up; with the end of its log.
     """
     require_free_port(port)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"{folder} cannot be the lab's folder ({error.strerror}): choose another one") from None
     daemon = [sys.executable, "-m", "multinic.lab.daemon", "--folder", str(folder), "--port", str(port)]
     daemon += ["--boot-delay", str(boot_delay), "--speed", str(speed), "--egress-scale", str(egress_scale)]
     daemon += ["--nic-names", nic_names, *([] if guests else ["--no-guests"])]

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import uvicorn
 
+from multinic.lab import remains
 from multinic.lab.api import create_app
 from multinic.lab.api import log as cloud_logging
 from multinic.lab.client import PROJECT, READY, require_free_port
-from multinic.lab.cloud import Cloud
+from multinic.lab.cloud import ApiError, Cloud
 from multinic.lab.errors import LabError
 from multinic.lab.substrate import NoMachines, Substrate, SubstrateError
 
@@ -37,10 +38,20 @@ class _Server(uvicorn.Server):
 def _token(folder: Path) -> str:
     """The front door's token: made once a folder, readable by its owner only."""
     path = folder / "token"
-    if not path.exists():
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123 - for the mode
-            file.write(secrets.token_urlsafe(24))
+    with contextlib.suppress(FileNotFoundError):
+        if found := path.read_text().strip():
+            return found
+    _write_secret(path, secrets.token_urlsafe(24))
     return path.read_text()
+
+
+def _write_secret(path: Path, text: str) -> None:
+    """Writes a whole file or none; at no moment can anybody but its owner read it."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123 - for the mode
+        file.write(text)
+    draft.replace(path)
 
 
 async def _end_of_parent() -> None:
@@ -80,6 +91,10 @@ async def serve(options: Options) -> None:
     """Runs the lab until SIGINT, SIGTERM, or the end of standard input."""
     folder, port = options.folder, options.port
     require_free_port(port)
+    # With guests the supervisor holds the lock.
+    lock = None if options.guests else remains.lock(folder)
+    if lock is None and not options.guests:
+        raise LabError(f"a lab runs in {folder} already: use it, end it, or choose another folder")
     door = socket.create_server(("127.0.0.1", port))
     # Answers are small: without this each waits some 40 ms for the client's delayed acknowledgement.
     door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -113,8 +128,8 @@ async def serve(options: Options) -> None:
         serving = asyncio.create_task(server.serve(sockets=[door]))
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.01)
-        described.write_text(json.dumps({"endpoint": f"http://127.0.0.1:{port}", "token": token, "pid": os.getpid()}))
-        described.chmod(0o600)
+        facts = {"endpoint": f"http://127.0.0.1:{port}", "token": token, "pid": os.getpid()}
+        _write_secret(described, json.dumps(facts))
         sys.stdout.write(READY + "\n")
         sys.stdout.flush()
         ends = [asyncio.create_task(stop.wait()), asyncio.create_task(_end_of_parent()), serving]
@@ -142,8 +157,11 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         asyncio.run(serve(Options(**vars(given))))
-    except (LabError, SubstrateError) as error:
+    except (LabError, SubstrateError, ApiError) as error:
         sys.exit(f"lab: {error}")
+    except OSError as error:
+        where = error.filename or given.folder
+        sys.exit(f"lab: {where}: {error.strerror}: free some space or mend it, or choose another --folder")
 
 
 if __name__ == "__main__":

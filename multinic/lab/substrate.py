@@ -8,7 +8,7 @@ nothing runs, and every probe says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network
@@ -239,6 +239,9 @@ class Substrate(Protocol):
     async def delete(self, machine: str) -> None:
         """Power off at once if running, and forget NICs and disk."""
 
+    def keep_only(self, ids: Collection[int]) -> None:
+        """Removes the disks of all machines but these; called before any machine starts."""
+
     async def reset(self, machine: str) -> None:
         """Hard reset: the same disk boots again at once."""
 
@@ -302,6 +305,9 @@ class NoMachines:
         pass
 
     async def delete(self, machine: str) -> None:
+        pass
+
+    def keep_only(self, ids: Collection[int]) -> None:
         pass
 
     async def reset(self, machine: str) -> None:

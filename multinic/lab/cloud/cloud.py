@@ -123,6 +123,7 @@ class Cloud:
         self.substrate.listen(self.machines.on_event)
         self.substrate.serve_metadata(self.metadata)
         self.fabric.start()
+        self.substrate.keep_only([int(value["id"]) for _, value in self.store.everywhere("instances")])
         for key, value in list(self.store.everywhere("instances")):
             if value["status"] in ("PROVISIONING", "STAGING", "RUNNING"):
                 self.background(self._restart(key))

@@ -46,7 +46,7 @@ class Store:
             try:
                 value = json.loads(path.read_text())
                 references = value.pop("_references", [])
-            except (ValueError, AttributeError) as error:
+            except (ValueError, AttributeError, TypeError) as error:
                 raise ApiError(
                     503, "backendError", f"The lab's file {path} is not readable ({error}). Delete it and start again."
                 ) from error

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +79,9 @@ MASKED = (
 ON_CALL = ("dbus.service", "NetworkManager.service", "NetworkManager-wait-online.service")
 """Units that packages have start at boot."""
 
+UNUSED_SECONDS = 30 * 24 * 3600
+"""A layer that no lab has been started on for so long goes when another one is built."""
+
 SPACE_NEEDED = 1_500_000_000
 """Bytes free while building: packages, their archives and lists."""
 
@@ -141,6 +145,9 @@ def ensure(
                 _build(packages, lambda draft: _bootstrap(draft, codename, names, progress))
             if not files.is_dir():
                 _build(files, lambda draft: _write_files(draft, chosen))
+            _touch(files, packages)
+            _clear_unused(folder)
+    _touch(files, packages)
     return Image((files, packages))
 
 
@@ -170,6 +177,18 @@ def _clear_unfinished(folder: Path) -> None:
     """Removes what killed builds left. Their mounts went with their mount namespace."""
     for draft in folder.glob(".unfinished-*"):
         shutil.rmtree(draft)
+
+
+def _touch(*layers: Path) -> None:
+    for layer in layers:
+        os.utime(layer)
+
+
+def _clear_unused(folder: Path) -> None:
+    """Removes layers that no lab has been started on for long: those of earlier versions and releases."""
+    for layer in (*folder.glob("packages-*"), *folder.glob("files-*")):
+        if time.time() - layer.stat().st_mtime > UNUSED_SECONDS:
+            shutil.rmtree(layer, ignore_errors=True)
 
 
 def _build(target: Path, make: Callable[[Path], None]) -> None:

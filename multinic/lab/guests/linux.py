@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -28,6 +29,8 @@ from multinic.lab.guests.names import NameServer, names_of
 from multinic.lab.substrate import Machine, MachineEvent, NetworkPlan, Probe, ProbeResult, SubstrateError
 
 GUEST_TOKEN = "lab-guest"  # noqa: S105 - what service accounts of the lab's VMs get; it opens nothing outside
+DISKS = "machines"
+"""Folder of the guests' disks in the lab's own, by number of the machine."""
 NIC_NAMES = {"ens": 4, "eth": 0}
 """How NICs are called inside → number of the first one. The image's choice on Google Cloud too: Debian and Ubuntu name
 them by their PCI slot (ens4, ens5), Rocky and CentOS boot with net.ifnames=0 (eth0, eth1). Sources:
@@ -166,6 +169,12 @@ class LinuxSubstrate:
             await entry.egress.close()
         await entry.guest.delete()
 
+    def keep_only(self, ids: Collection[int]) -> None:
+        """See `Substrate.keep_only`: what was deleted while the lab was down has nobody else who removes its disk."""
+        for disk in (self._folder / DISKS).glob("*"):
+            if disk.name not in {str(number) for number in ids}:
+                shutil.rmtree(disk, ignore_errors=True)
+
     async def reset(self, machine: str) -> None:
         """See `Substrate.reset`."""
         await self._guest(machine).reset()
@@ -237,7 +246,7 @@ class LinuxSubstrate:
 
         guest = Guest(
             machine,
-            self._folder / "machines" / str(machine.id),
+            self._folder / DISKS / str(machine.id),
             self._image,
             index=index,
             nic_names=names,

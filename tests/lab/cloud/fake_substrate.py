@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from multinic.lab.substrate import (
     Machine,
@@ -29,12 +29,16 @@ class FakeSubstrate(NoMachines):
         self.broken: set[str] = set()
         self.probes: list[Probe] = []
         self.told: list[str] = []
+        self.kept: list[int] = []
 
     def listen(self, on_event: Callable[[str, int, MachineEvent], None]) -> None:
         self._on_event = on_event
 
     def metadata_changed(self, machine: str) -> None:
         self.told.append(machine)
+
+    def keep_only(self, ids: Collection[int]) -> None:
+        self.kept = list(ids)
 
     async def apply(self, network: NetworkPlan) -> None:
         self.plans[network.key] = network

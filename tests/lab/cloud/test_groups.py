@@ -107,6 +107,7 @@ def test_a_killed_lab_comes_back_with_its_objects_and_starts_its_machines(world,
     async def second(key, before):
         async with world(substrate=fake_substrate()) as w:
             assert {vm: w.identity(vm) for vm in w.members(key)} == before
+            assert sorted(w.substrate.kept) == sorted(int(identity) for identity in before.values())
             await w.until(lambda: set(w.substrate.running) == set(before), "the machines start again")
             await w.stable(key)
             await w.serving(count=2)
