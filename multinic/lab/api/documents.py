@@ -76,7 +76,7 @@ class Document:
         self.schemas = {name: _schema(schema) for name, schema in raw["schemas"].items()}
         self.methods: dict[str, Method] = {}
         self._root = _Node()
-        self._common = {name: _parameter(name, value) for name, value in raw.get("parameters", {}).items()}
+        self.common = {name: _parameter(name, value) for name, value in raw.get("parameters", {}).items()}
         self._collect(raw.get("resources", {}), "")
 
     def _collect(self, tree: dict[str, Any], prefix: str) -> None:
@@ -134,7 +134,7 @@ class Document:
 
     def parameter(self, method: Method, name: str) -> Parameter | None:
         """A parameter of a method, or one that all methods take."""
-        return method.parameters.get(name) or self._common.get(name)
+        return method.parameters.get(name) or self.common.get(name)
 
 
 def _parameter(name: str, raw: dict[str, Any]) -> Parameter:
