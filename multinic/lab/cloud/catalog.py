@@ -108,6 +108,8 @@ _FAMILIES = {
     "centos-cloud": {name: name for name in ("centos-8", "centos-stream-9", "centos-stream-10")},
 }
 IMAGE_PROJECTS = tuple(_FAMILIES)
+IMAGE_GB = 10
+"""Size of every image's disk in the lab; Rocky's and CentOS' have 20 on Google Cloud."""
 NEWEST = "v20261101"
 """Version that a family resolves to in the lab."""
 

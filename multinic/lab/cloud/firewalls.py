@@ -13,7 +13,7 @@ from .call import Answer, Call
 from .errors import invalid, required
 from .references import Reference
 from .resource import Resource
-from .rules import DISCOVERY, between, holds, is_port_range, network_of, one_of
+from .rules import DISCOVERY, at_most, between, holds, is_port_range, network_of, one_of
 from .store import Object
 
 _DOC = "https://cloud.google.com/firewall/docs/firewalls"
@@ -26,10 +26,24 @@ def _entries(rule: Object) -> list[Any]:
 
 def _protocol(text: Any) -> bool:
     text = str(text)
-    return text.lower() in _PROTOCOLS or (text.isascii() and text.isdigit() and int(text) <= 255)
+    return text.lower() in _PROTOCOLS or (text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= 255)
+
+
+_MOST = {
+    "sourceRanges": 5000,
+    "destinationRanges": 5000,
+    "sourceTags": 30,
+    "targetTags": 70,
+    "sourceServiceAccounts": 10,
+    "targetServiceAccounts": 10,
+}
 
 
 RULES = (
+    *(
+        at_most(name, most, "https://cloud.google.com/firewall/docs/quotas#limits-per-rule")
+        for name, most in _MOST.items()
+    ),
     between("priority", 0, 65535, DISCOVERY + "Firewall.priority"),
     one_of("direction", ("INGRESS", "EGRESS"), DISCOVERY + "Firewall.direction"),
     holds(

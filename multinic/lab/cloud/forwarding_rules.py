@@ -28,7 +28,12 @@ RULES = (
         DISCOVERY + "ForwardingRule.allPorts, ports",
         lambda rule: bool(rule.get("ports")) != bool(rule.get("allPorts")),
     ),
-    holds("ports", "At most 5 ports may be given.", DISCOVERY + "ForwardingRule.ports", lambda rule: _ports(rule, 5)),
+    holds(
+        "ports",
+        "At most 5 ports from 1 to 65535 may be given.",
+        DISCOVERY + "ForwardingRule.ports",
+        lambda rule: _ports(rule, 5),
+    ),
     holds(
         "allPorts",
         "A rule with IPProtocol L3_DEFAULT must have allPorts.",
@@ -53,7 +58,7 @@ RULES = (
 
 def _ports(rule: Object, most: int) -> bool:
     ports: list[Any] = rule.get("ports", [])
-    return len(ports) <= most and all(is_port_range(port) and "-" not in str(port) for port in ports)
+    return len(ports) <= most and all(is_port_range(port) and "-" not in str(port) and int(port) for port in ports)
 
 
 class ForwardingRules(Resource):

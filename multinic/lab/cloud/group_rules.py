@@ -5,10 +5,14 @@ https://cloud.google.com/compute/docs/instance-groups
 
 from __future__ import annotations
 
+import re
+
 from .rules import DISCOVERY, Rule, at, between, holds, matches
 from .store import Object
 
 _UPDATES = "https://cloud.google.com/compute/docs/instance-groups/updating-managed-instance-groups"
+_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+"""RFC 1035: discovery document compute.v1, NamedPort.name."""
 
 
 def _both_zero(group: Object) -> bool:
@@ -20,6 +24,15 @@ RULES: tuple[Rule, ...] = (
     matches("baseInstanceName", r"[a-z](?:[-a-z0-9]{0,57})?", DISCOVERY + "InstanceGroupManager.baseInstanceName"),
     between("targetSize", 0, 1000, "https://cloud.google.com/compute/docs/instance-groups#managed_instance_groups"),
     between("updatePolicy.minReadySec", 0, 3600, "discovery document compute.beta, updatePolicy.minReadySec"),
+    holds(
+        "namedPorts",
+        "A named port needs a name of its form and a port from 1 to 65535; a name may have several ports.",
+        DISCOVERY + "NamedPort.name, port",
+        lambda group: all(
+            _NAME.fullmatch(named.get("name", "")) and 1 <= int(named.get("port") or 0) <= 65535
+            for named in group.get("namedPorts", [])
+        ),
+    ),
     holds(
         "autoHealingPolicies",
         "At most one autohealing policy may be given, with initialDelaySec from 0 to 3600.",

@@ -39,7 +39,7 @@ class Images(Resource):
             "architecture": image.architecture,
             "status": "READY",
             "sourceType": "RAW",
-            "diskSizeGb": "10",
+            "diskSizeGb": str(catalog.IMAGE_GB),
             "archiveSizeBytes": "1073741824",
             "labelFingerprint": self.cloud.fingerprint({}),
             "creationTimestamp": self.cloud.began,

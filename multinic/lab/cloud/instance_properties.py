@@ -74,12 +74,20 @@ class Properties:
             disk.setdefault("boot", False)
             disk.setdefault("autoDelete", False)
             params = disk.get("initializeParams") or {}
+            self._size(field, params.get("diskSizeGb") or disk.get("diskSizeGb"))
             if "sourceImage" in params:
                 params["sourceImage"] = link(
                     self._image(field + ".initializeParams.sourceImage", params["sourceImage"])
                 )
             elif disk.get("boot") and not disk.get("source"):
                 raise required(field + ".initializeParams.sourceImage")
+
+    def _size(self, field: str, size: Any) -> None:
+        # 64 TB at most: https://cloud.google.com/compute/docs/disks/persistent-disks#pdspecs; never smaller than the
+        # image: discovery document compute.v1, AttachedDiskInitializeParams.diskSizeGb. The lab's images have 10 GB.
+        if size is not None and not catalog.IMAGE_GB <= int(size) <= 65_536:
+            why = f"The size must be between the image's {catalog.IMAGE_GB} GB and 65536 GB."
+            raise invalid(field + ".initializeParams.diskSizeGb", size, why)
 
     def _image(self, field: str, text: str) -> str:
         path = key_of(text)

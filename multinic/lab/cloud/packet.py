@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +176,7 @@ def _covers(name: str, ports: tuple[str, ...], protocol: str, port: str | None) 
         return False
     if not ports:
         return True
-    if port is None or not port.isdigit():
+    if port is None or not re.fullmatch(r"\d{1,5}", port, re.ASCII):
         return False
     for text in ports:
         first, _, last = text.partition("-")

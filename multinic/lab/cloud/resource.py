@@ -207,6 +207,7 @@ class Resource:
         """Changes some fields."""
         key = self.target(call)
         old = self.store.require(key)
+        self.check_name(call.body, old)
         self.check_fingerprint(call.body, old)
         self.replace(key, merged(old, call.body), old)
         return self.cloud.operations.done("patch", call.scope, key)
@@ -215,6 +216,7 @@ class Resource:
         """Replaces all fields that a client sets."""
         key = self.target(call)
         old = self.store.require(key)
+        self.check_name(call.body, old)
         self.check_fingerprint(call.body, old)
         fixed = ("kind", "id", "creationTimestamp", "selfLink", "name", "region", "zone", "labels", "labelFingerprint")
         kept = {name: old[name] for name in old if name in fixed or name.startswith("_")}
@@ -232,6 +234,12 @@ class Resource:
         given = body.pop("fingerprint", None)
         if self.fingerprinted:
             fingerprints.check(given, old["fingerprint"], f"{self.noun.capitalize()}", needed=self.fingerprint_needed)
+
+    def check_name(self, body: Object, old: Object) -> None:
+        """Refuses a change that would rename; nulls and the name that is there are no change."""
+        given = body.pop("name", None)
+        if given and given != old["name"]:
+            raise invalid("name", given, f"The name must be the one in the URL, '{old['name']}'.")
 
     def frozen_check(self, value: Object, old: Object | None) -> None:
         """Refuses a change of a field that never changes."""

@@ -63,6 +63,11 @@ def between(field: str, low: float, high: float, source: str) -> Rule:
     return Rule(field, need, source, broken)
 
 
+def at_most(field: str, most: int, source: str) -> Rule:
+    """The list has no more than so many entries."""
+    return holds(field, f"At most {most} may be given.", source, lambda value: len(at(value, field) or ()) <= most)
+
+
 def one_of(field: str, values: Collection[str], source: str) -> Rule:
     """The text is one of a few."""
     need = f"Must be one of {', '.join(sorted(values))}"

@@ -17,7 +17,7 @@ from .errors import ApiError, invalid, required
 from .links import key_of, link
 from .references import Reference
 from .resource import Resource
-from .rules import holds, network_of, one_of
+from .rules import at_most, holds, network_of, one_of
 from .store import Object
 
 _SUBNETS = "https://cloud.google.com/vpc/docs/subnets"
@@ -55,6 +55,7 @@ RULES = (
         _SUBNETS + "#prohibited-ipv4-subnets",
         lambda subnet: not any(IPv4Network(subnet["ipCidrRange"]).overlaps(kept) for kept in PROHIBITED),
     ),
+    at_most("secondaryIpRanges", 170, "https://cloud.google.com/vpc/docs/quota#per_network"),
     one_of("stackType", ("IPV4_ONLY",), "docs/lab-fidelity.md: the lab serves IPv4 only"),
     one_of("purpose", ("PRIVATE",), "docs/lab-fidelity.md: ordinary subnetworks only"),
 )
@@ -106,7 +107,13 @@ class Subnetworks(Resource):
             if subnet is None:
                 raise invalid(field, secondary.get("ipCidrRange"), "Must be a CIDR address range without host bits.")
             ranges.append((field, subnet))
-        for field, subnet in ranges:
+        names = [secondary.get("rangeName") for secondary in value.get("secondaryIpRanges", [])]
+        if None in names or len(set(names)) < len(names):
+            raise invalid("secondaryIpRanges", names, "Each secondary range needs a name of its own.")
+        for index, (field, subnet) in enumerate(ranges):
+            for _, other in ranges[:index]:
+                if subnet.overlaps(other):
+                    raise invalid(field, str(subnet), f"The range overlaps the subnetwork's own range {other}.")
             self._refuse_overlap(key, value, field, subnet)
 
     def _refuse_overlap(self, key: str, value: Object, field: str, subnet: IPv4Network) -> None:

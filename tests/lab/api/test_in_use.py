@@ -266,3 +266,81 @@ def test_names(door, collection, body):
         longest["ipCidrRange"] = "10.7.0.0/24"
     door.ok("POST", path(collection), longest)
     assert door.refused("POST", path(collection), longest)[:2] == (409, "alreadyExists")
+
+
+def numbered(count, text="t{}"):
+    return [text.format(index) for index in range(count)]
+
+
+def ranges(*texts):
+    return [{"rangeName": f"r{index}", "ipCidrRange": text} for index, text in enumerate(texts)]
+
+
+def disk_of(gigabytes):
+    return {"disks": [{**DISK, "initializeParams": {**DISK["initializeParams"], "diskSizeGb": str(gigabytes)}}]}
+
+
+def properties(**more):
+    return {"name": "x", "properties": {**MACHINE, **more}}
+
+
+LIMITS = [
+    ("instanceTemplates", properties(**disk_of(9)), "between the image's 10 GB and 65536 GB"),
+    ("instanceTemplates", properties(**disk_of(65_537)), "between the image's 10 GB and 65536 GB"),
+    ("instanceTemplates", properties(tags={"items": numbered(65)}), "at most 64 network tags"),
+    ("instanceTemplates", properties(labels=dict.fromkeys(numbered(65), "v")), "at most 64 labels"),
+    ("instanceTemplates", properties(metadata={"items": [{"key": "k" * 129, "value": "v"}]}), "regex"),
+    (
+        "instanceTemplates",
+        properties(metadata={"items": [{"key": key, "value": "x" * 200_000} for key in "abc"]}),
+        "512 KiB",
+    ),
+    ("instanceGroupManagers", {**GROUP, "targetSize": 1001}, "between 0 and 1000"),
+    ("instanceGroupManagers", {**GROUP, "baseInstanceName": "x" * 59}, "regex"),
+    ("instanceGroupManagers", {**GROUP, "namedPorts": [{"name": "heal", "port": 65_536}]}, "1 to 65535"),
+    ("instanceGroupManagers", {**GROUP, "namedPorts": [{"name": "Heal", "port": 80}]}, "of its form"),
+    ("forwardingRules", {**RULE, "allPorts": False, "ports": numbered(6, "8{}")}, "At most 5 ports"),
+    ("forwardingRules", {**RULE, "allPorts": False, "ports": ["0"]}, "from 1 to 65535"),
+    ("firewalls", {**FIREWALL, "sourceRanges": numbered(5001, "10.0.0.0/24")}, "At most 5000"),
+    ("firewalls", {**FIREWALL, "sourceTags": numbered(31)}, "At most 30"),
+    ("firewalls", {**FIREWALL, "targetTags": numbered(71)}, "At most 70"),
+    ("firewalls", {**FIREWALL, "targetServiceAccounts": numbered(11, "s{}@example.com")}, "At most 10"),
+    ("firewalls", {**FIREWALL, "allowed": [{"IPProtocol": "9" * 5000}]}, "protocol number"),
+    ("subnetworks", {"secondaryIpRanges": ranges(*numbered(171, "10.8.{}.0/24"))}, "At most 170"),
+    ("subnetworks", {"secondaryIpRanges": ranges("10.7.0.0/25")}, "overlaps"),
+    ("subnetworks", {"secondaryIpRanges": ranges("10.8.0.0/24", "10.8.0.0/25")}, "overlaps"),
+    ("subnetworks", {"secondaryIpRanges": ranges("10.8.0.0/24") + ranges("10.9.0.0/24")}, "name of its own"),
+]
+
+
+@pytest.mark.parametrize(("collection", "body", "words"), LIMITS, ids=[f"{c} {w}" for c, _, w in LIMITS])
+def test_exceeded_limits(door, collection, body, words):
+    for made, one in (*BALANCER, TEMPLATE):
+        door.ok("POST", path(made), one)
+    if collection == "subnetworks":
+        body = {"name": "s2", "network": "global/networks/n", "ipCidrRange": "10.7.0.0/24", **body}
+    code, reason, message = door.refused("POST", path(collection), body)
+    assert (code, reason) == (400, "invalid")
+    assert words in message
+    assert door.refused("GET", path(collection, body["name"]))[0] == 404
+
+
+def test_a_change_cannot_rename(door):
+    for made, one in BALANCER:
+        door.ok("POST", path(made), one)
+    for collection, name in (("networks", "n"), ("backendServices", "bs"), ("healthChecks", "hc")):
+        code, reason, message = door.refused("PATCH", path(collection, name), {"name": "other"})
+        assert (code, reason) == (400, "invalid")
+        assert "resource.name" in message
+        door.ok("PATCH", path(collection, name), {"name": name})
+    code, reason, _ = door.refused("PUT", path("backendServices", "bs"), {**SERVICE, "name": "other"})
+    assert (code, reason) == (400, "invalid")
+
+
+def test_what_is_asked_of_a_packet_is_checked(door):
+    door.ok("POST", path("networks"), NETWORK[1])
+    door.ok("POST", path("subnetworks"), SUBNETWORK[1])
+    door.ok("POST", path("instances"), VM)
+    for port in ("9" * 5000, "\u00b2", "x"):
+        query = {"source": "10.0.0.2", "destination": "10.0.0.3", "port": port}
+        assert door.send("GET", "/lab/v1/packet", params=query).status_code < 500
