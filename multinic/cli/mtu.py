@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="MTU of hosts, paths and overlay networks; a calculator for tunnels.")
 
-PLACES = "local, HOST or ssh:HOST, gcloud:ZONE/VM, guest:VM, netns:NAME"
+PLACES = "local, HOST or ssh:HOST, gcloud:ZONE/VM, guest:VM, netns:NAME, pid:NUMBER"
 Docker = Annotated[bool, typer.Option("--docker", help="Look at Docker's networks too; needs root there.")]
 Project = Annotated[str, typer.Option(help="Google Cloud project, for gcloud:ZONE/VM.")]
 LabFolder = Annotated[Path | None, typer.Option("--lab", help="The lab's folder, for guest:VM.")]

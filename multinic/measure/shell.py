@@ -119,6 +119,11 @@ def namespace(path: str, title: str) -> Shell:
     return Shell(title, ("nsenter", f"--net={path}", "--"))
 
 
+def process(number: int, title: str) -> Shell:
+    """All namespaces of a process of this machine, such as a container's first one."""
+    return Shell(title, ("nsenter", "--target", str(number), "--all", "--"))
+
+
 def container(host: Shell, name: str, *docker: str) -> Shell:
     """A running container of a host.
 
@@ -133,8 +138,8 @@ def container(host: Shell, name: str, *docker: str) -> Shell:
 def parse(text: str, *, project: str = "", lab: Path | None = None) -> Shell:
     """The place that a user names on the command line.
 
-    ``local``, ``netns:NAME``, ``guest:VM`` (of the lab), ``gcloud:ZONE/VM``, ``ssh:[USER@]HOST``; a bare word is an ssh
-    host.
+    ``local``, ``netns:NAME``, ``pid:NUMBER``, ``guest:VM`` (of the lab), ``gcloud:ZONE/VM``, ``ssh:[USER@]HOST``;
+    a bare word is an ssh host.
 
     Raises:
         MeasureError: It is none of these.
@@ -146,6 +151,10 @@ def parse(text: str, *, project: str = "", lab: Path | None = None) -> Shell:
         return HERE
     if kind == "netns" and colon:
         return namespace(f"/run/netns/{rest}", rest)
+    if kind == "pid" and colon:
+        if not rest.isdigit():
+            raise MeasureError(f"{text}: give the number of a process")
+        return process(int(rest), text)
     if kind == "guest" and colon:
         if lab is None:
             raise MeasureError(f"{text}: which lab? Give its folder with --lab")

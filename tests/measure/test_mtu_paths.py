@@ -96,6 +96,8 @@ def test_unequal_networks_with_errors_that_arrive(line: Line, left: int, right: 
     assert finding.severity is Severity.BREAKS
     assert finding.where.startswith(wide)
     assert "mtu 1460" in finding.cures[0]
+    # What a host has learnt meanwhile, and will forget, hides nothing.
+    assert line.walk().findings == walked.findings
 
 
 @pytest.mark.parametrize(("left", "right", "wide"), [(8896, 1460, "left"), (1460, 8896, "right")])

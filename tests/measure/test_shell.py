@@ -49,6 +49,7 @@ def test_a_missing_way_is_one_sentence() -> None:
         ("local", ["true"]),
         ("web-1", ["ssh", "-o", "BatchMode=yes", "web-1", "--", "true"]),
         ("ssh:me@web-1", ["ssh", "-o", "BatchMode=yes", "me@web-1", "--", "true"]),
+        ("pid:42", ["nsenter", "--target", "42", "--all", "--", "true"]),
         ("netns:red", ["nsenter", "--net=/run/netns/red", "--", "true"]),
     ],
 )
@@ -68,7 +69,7 @@ def test_a_guest_of_the_lab() -> None:
     assert command[1:] == ["-m", "multinic.lab.guests.exec", "/lab", "router-1", "--", "true"]
 
 
-@pytest.mark.parametrize("text", ["", "-oProxyCommand=x", "ssh:-oProxyCommand=x", "guest:x", "gcloud:zone", "ssh:"])
+@pytest.mark.parametrize("text", ["", "-oX=y", "ssh:-oX=y", "guest:x", "gcloud:zone", "ssh:", "pid:x"])
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(MeasureError):
         shell.parse(text)

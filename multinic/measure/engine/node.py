@@ -21,7 +21,7 @@ from pathlib import Path
 
 from multinic.lab.guests import image as guest_image
 from multinic.measure.errors import MeasureError
-from multinic.measure.shell import Shell
+from multinic.measure.shell import Shell, process
 
 PACKAGES = ("docker.io", "ethtool", "iptables")
 SCRIPT = Path(__file__).with_name("node.sh")
@@ -108,7 +108,7 @@ class Node:
         while True:
             first = _child_of(self._process.pid)
             if first is not None:
-                self.shell = Shell(name, ("nsenter", "--target", str(first), "--all", "--"))
+                self.shell = process(first, name)
                 if self.shell.attempt(["docker", "version"])[0] == 0:
                     return
             if self._process.poll() is not None or time.monotonic() > deadline:

@@ -51,6 +51,8 @@ route = None
 if len(sys.argv) > 1:
     for found in ip("route", "get", sys.argv[1])[:1]:
         metrics = (found.get("metrics") or [{}])[0]
-        route = {"dev": found.get("dev"), "gateway": found.get("gateway"), "mtu": metrics.get("mtu")}
+        # What expires was learnt from an error, and says nothing of how the route is set up.
+        mtu = None if "expires" in found else metrics.get("mtu")
+        route = {"dev": found.get("dev"), "gateway": found.get("gateway"), "mtu": mtu}
 names = ("tcp_mtu_probing", "icmp_errors_use_inbound_ifaddr", "ip_no_pmtu_disc", "ip_forward")
 print(json.dumps({"links": links, "route": route, "metadata": metadata(), "sysctls": {n: sysctl(n) for n in names}}))
