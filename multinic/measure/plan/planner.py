@@ -172,6 +172,12 @@ def plan(demand: Demand, limits: Limits) -> list[Plan]:
     """
     if problems := demand.problems():
         raise MeasureError("; ".join(problems))
+    flow = limits.number("flow", "gbps")
+    if demand.per_stream > flow:
+        raise MeasureError(
+            f"a stream of {demand.per_stream:g} Gbit/s: one flow gets {flow:g} Gbit/s, whatever the number of routers "
+            f"({limits.source('flow')})"
+        )
     types = [one for one in limits.types(tier_1=demand.tier_1) if demand.machine in ("", one.machine.name)]
     if not types:
         raise MeasureError(f"machine {demand.machine!r} has no price or no known bandwidth in the data file")
@@ -184,7 +190,8 @@ def plan(demand: Demand, limits: Limits) -> list[Plan]:
             else:
                 reasons.append(fitted)
     if not found:
-        raise MeasureError(f"no fleet can do this: {'; '.join(dict.fromkeys(reasons))}")
+        # The last ones are of the dearest machines, which can do the most.
+        raise MeasureError(f"no fleet can do this: {'; '.join(list(dict.fromkeys(reasons))[-3:])}")
     best: dict[str, Plan] = {}
     for each in sorted(found, key=_order):
         best.setdefault(each.type.name, each)
@@ -238,13 +245,9 @@ def _fit(demand: Demand, one: Type, zones: int, limits: Limits) -> Plan | str:
     """The smallest fleet of this type in so many zones, or why there is none."""
     if demand.networks > one.machine.max_nics:
         return f"{one.name} takes {one.machine.max_nics} NICs, {demand.networks} are needed"
-    flow = limits.number("flow", "gbps")
-    stream = min(flow, one.gbps * limits.number("flow", "reached"))
+    stream = min(limits.number("flow", "gbps"), one.gbps * limits.number("flow", "reached"))
     if demand.per_stream > stream:
-        what = (
-            f"one flow gets {flow:g} Gbit/s" if stream == flow else f"one stream gets {stream:.1f} Gbit/s of {one.name}"
-        )
-        return f"a stream of {demand.per_stream:g} Gbit/s: {what}, whatever the number of routers"
+        return f"one stream gets {stream:.1f} Gbit/s of {one.name}, whatever the number of routers"
     limited = bounds(one, demand, limits)
     router = limited[0].allows
     router_packets = router * _packets(demand) / demand.gbps
