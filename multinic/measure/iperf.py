@@ -11,7 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from multinic.measure.errors import MeasureError
@@ -69,6 +69,7 @@ class Result:
         sender_cpu: Per cent of one CPU that the sending iperf3 used, all processes.
         receiver_cpu: Likewise of the receiving one.
         congestion: Congestion control that was used.
+        intervals: Beginning and end of each measured second, by the sender's clock, and bits sent in it.
     """
 
     megabits: float
@@ -81,6 +82,7 @@ class Result:
     sender_cpu: float
     receiver_cpu: float
     congestion: str
+    intervals: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
 
 
 def version(text: str) -> tuple[int, int]:
@@ -151,8 +153,8 @@ def _together(script: str, limit: float, command: Sequence[str], ports: Sequence
     return ["sh", "-c", given + script.lstrip(), "sh", *command]
 
 
-def run(traffic: Traffic, *others: Traffic) -> list[Result]:
-    """Runs tests at the same time, each on ports of its own, and returns what each came to.
+def run(traffic: Traffic, *others: Traffic) -> Result:
+    """Runs tests at the same time, each on ports of its own, and returns what they came to together.
 
     Raises:
         MeasureError: One of them failed; with iperf3's own words.
@@ -182,14 +184,13 @@ def run(traffic: Traffic, *others: Traffic) -> list[Result]:
         for process in started:
             process.kill()
             process.communicate()
-    results = []
+    results: list[Result] = []
     for one, own, (output, errors) in zip(tests, ports, said, strict=True):
-        title, each = f"{one.sender.title} → {one.receiver.title}", []
+        title = f"{one.sender.title} → {one.receiver.title}"
         for port in own:
             piece, _, output = output.partition(f"--{port}--\n")
-            each.append(parse(piece, errors, title))
-        results.append(add(each))
-    return results
+            results.append(parse(piece, errors, title))
+    return replace(add(results), intervals=())
 
 
 def parse(output: str, errors: str = "", title: str = "iperf3") -> Result:
@@ -221,13 +222,45 @@ def parse(output: str, errors: str = "", title: str = "iperf3") -> Result:
         sender_cpu=float(end["cpu_utilization_percent"]["host_total"]),
         receiver_cpu=float(end["cpu_utilization_percent"]["remote_total"]),
         congestion=str(end.get("sender_tcp_congestion", "")),
+        intervals=_intervals(document),
     )
+
+
+def _intervals(document: dict[str, Any]) -> tuple[tuple[float, float, float], ...]:
+    """The measured seconds. iperf3 counts from 0 again after what it omits, and tells its start in whole seconds."""
+    sums = [one["sum"] for one in document.get("intervals", [])]
+    began = float(document["start"].get("timestamp", {}).get("timesecs", 0)) + 0.5
+    began += sum(one["seconds"] for one in sums if one.get("omitted"))
+    return tuple(
+        (began + one["start"], began + one["end"], one["bytes"] * 8.0) for one in sums if not one.get("omitted")
+    )
+
+
+def common_rate(parts: Sequence[Result]) -> float:
+    """Mbit/s of all processes together while all of them ran.
+
+    Started at the same moment, on a busy machine they still begin one after the other, and the last ones end alone: the
+    sum of what each had in its own time would be more than there ever was.
+
+    Raises:
+        MeasureError: There was no such time.
+    """
+    first = max(one.intervals[0][0] for one in parts) + 1
+    last = min(one.intervals[-1][1] for one in parts) - 1
+    if last - first < 1:
+        raise MeasureError("iperf3's processes did not run at the same time; take longer runs (--seconds)")
+    total = 0.0
+    for one in parts:
+        for begin, end, bits in one.intervals:
+            shared = max(0.0, min(end, last) - max(begin, first))
+            total += bits * shared / (end - begin)
+    return total / (last - first) / 1e6
 
 
 def add(parts: Sequence[Result]) -> Result:
     """The results of processes that ran at the same time, as one."""
     return Result(
-        megabits=sum(one.megabits for one in parts),
+        megabits=parts[0].megabits if len(parts) == 1 else common_rate(parts),
         streams=sum(one.streams for one in parts),
         processes=sum(one.processes for one in parts),
         per_stream=tuple(rate for one in parts for rate in one.per_stream),

@@ -320,7 +320,7 @@ def _phase(
 
 def _run(sender: Shell, receiver: Shell, address: str, streams: int, options: Options, overhead: Overhead) -> Result:
     traffic = Traffic(sender, receiver, address, streams, options.seconds, WARM_UP_SECONDS, CONGESTION)
-    [result] = iperf.run(traffic)
+    result = iperf.run(traffic)
     overhead.sent(traffic.seconds + traffic.warm_up)
     return result
 

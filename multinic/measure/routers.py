@@ -278,7 +278,7 @@ def _measure(
         for number, pair in enumerate(pairs)
     ]
     for number in range(1, repeat + 1):
-        outcome.results.append(iperf.add(iperf.run(*tests)))
+        outcome.results.append(iperf.run(*tests))
         overhead.sent(seconds + WARM_UP_SECONDS)
         say(f"run {number} of {repeat}: {outcome.results[-1].megabits:.1f} of {outcome.payload:.1f} Mbit/s")
 

@@ -13,10 +13,13 @@ from multinic.measure.iperf import Traffic
 from multinic.measure.shell import HERE
 
 
-def document(rates: list[float], retransmits: int = 3) -> dict[str, Any]:
-    """What iperf3 3.12 prints, as far as it is read."""
+def document(rates: list[float], retransmits: int = 3, began: int = 0, seconds: int = 8) -> dict[str, Any]:
+    """What iperf3 3.12 prints, as far as it is read: two seconds omitted, then all streams steady."""
+    each = [{"start": n, "end": n + 1, "seconds": 1.0, "bytes": sum(rates) / 8} for n in range(seconds)]
+    omitted = [{**one, "bytes": 1.0, "omitted": True} for one in each[:2]]
     return {
-        "start": {"tcp_mss_default": 1398},
+        "start": {"tcp_mss_default": 1398, "timestamp": {"timesecs": began}},
+        "intervals": [{"sum": one} for one in [*omitted, *each]],
         "end": {
             "streams": [
                 {"sender": {"max_snd_cwnd": 2048 * (n + 1)}, "receiver": {"bits_per_second": rate}}
@@ -85,6 +88,21 @@ def test_processes_add_up(rates: list[list[float]]) -> None:
     assert (total.processes, total.streams) == (len(rates), sum(map(len, rates)))
     assert len(total.per_stream) == total.streams
     assert total.retransmits == 3 * len(rates)
+
+
+def test_only_the_time_that_all_processes_share_counts() -> None:
+    """The second begins three seconds later, when the first had less; alone at its end it has more."""
+    early, late = document([1e8], began=100), document([0.0], began=103)
+    for one in late["intervals"][2:]:
+        # 100 Mbit/s beside the first, 200 once that has ended (at 100 + 2 + 8, so after the 5th second).
+        one["sum"]["bytes"] = (1e8 if one["sum"]["start"] < 5 else 2e8) / 8
+    total = iperf.add([iperf.parse(json.dumps(early)), iperf.parse(json.dumps(late))])
+    assert total.megabits == pytest.approx(200)
+
+
+def test_processes_that_do_not_meet_are_no_result() -> None:
+    with pytest.raises(MeasureError, match="same time"):
+        iperf.add([iperf.parse(json.dumps(document([1e8], began=began))) for began in (100, 107)])
 
 
 def test_commands_end_by_themselves() -> None:
