@@ -12,7 +12,7 @@ import pulumi_random
 
 from multinic import naming
 from multinic.checks import PROBE_RANGES
-from multinic.settings import FleetSettings, NetworkSettings
+from multinic.settings import AccessSettings, FleetSettings, NetworkSettings
 
 IAP_RANGE = "35.235.240.0/20"
 """Where Identity-Aware Proxy comes from. https://docs.cloud.google.com/iap/docs/using-tcp-forwarding"""
@@ -45,7 +45,7 @@ def declare_service_account(name: str, project: str | None, parent: pulumi.Resou
 
 
 def declare_firewall(
-    name: str, fleet: FleetSettings, email: pulumi.Input[str], *, iap_ssh: bool, parent: pulumi.Resource
+    name: str, fleet: FleetSettings, email: pulumi.Input[str], access: AccessSettings, parent: pulumi.Resource
 ) -> list[gcp.compute.Firewall]:
     """Declares the rules of every network: probes of its checks, and all packets between the routed ranges.
 
@@ -53,14 +53,15 @@ def declare_firewall(
     firewall has not seen the connection begin. The routers' own "fragmentation needed" is part of "all protocols".
     """
     made = []
-    everything = sorted({cidr for network in fleet.networks for cidr in network.cidrs})
+    routed = {cidr for network in fleet.networks for cidr in network.cidrs}
+    everything = sorted(routed | set(access.source_cidrs))
     for i, network in enumerate(fleet.networks):
         # Heal probes arrive at nic0's own address, traffic probes at the load balancer's address in each network.
         ports = [fleet.health.heal.port] if i == 0 else []
         ports.append(fleet.health.traffic.port)
         made.append(_rule(name, f"probes-{naming.nic(i)}", network, PROBE_RANGES, email, parent, ports))
         made.append(_rule(name, f"routed-{naming.nic(i)}", network, [str(c) for c in everything], email, parent))
-    if iap_ssh:
+    if access.iap_ssh:
         made.append(_rule(name, "iap-ssh", fleet.networks[0], (IAP_RANGE,), email, parent, [22]))
     return made
 

@@ -240,6 +240,9 @@ class AccessArgs(TypedDict):
     """E-mail of an existing service account. Default: one is made, with the role of log writer only."""
     scopes: NotRequired[list[str]]
     """OAuth scopes of the VMs. Default https://www.googleapis.com/auth/logging.write."""
+    source_cidrs: NotRequired[list[str]]
+    """More IPv4 ranges whose packets the routers take, such as those of clients in other regions. Default none: only
+    what `networks` announce."""
     iap_ssh: NotRequired[bool]
     """Allow SSH from Identity-Aware Proxy to nic0. Default false."""
 

@@ -257,6 +257,7 @@ def _access(section: Section) -> AccessSettings:
     settings = AccessSettings(
         service_account=section.link("service_account", required=False),
         scopes=section.texts("scopes", AccessSettings.scopes),
+        source_cidrs=section.cidrs("source_cidrs"),
         iap_ssh=section.flag("iap_ssh", AccessSettings.iap_ssh),
     )
     section.done()

@@ -58,7 +58,7 @@ class MultinicRouter(pulumi.ComponentResource):
 
         given = settings.access.service_account
         email = pulumi.Output.from_input(given) if given else access.declare_service_account(names, project, self)
-        firewall = access.declare_firewall(names, fleet_settings, email, iap_ssh=settings.access.iap_ssh, parent=self)
+        firewall = access.declare_firewall(names, fleet_settings, email, settings.access, self)
 
         # A group waits for its VMs to be healthy, and without the firewall no probe reaches them.
         after_firewall = pulumi.ResourceOptions(parent=self, depends_on=firewall)

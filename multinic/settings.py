@@ -187,6 +187,7 @@ class AccessSettings:
 
     service_account: pulumi.Input[str] = ""
     scopes: tuple[str, ...] = (LOGGING_SCOPE,)
+    source_cidrs: tuple[IPv4Network, ...] = ()
     iap_ssh: bool = False
 
 

@@ -215,6 +215,16 @@ def test_given_service_account_is_used_as_it_is() -> None:
     assert declared.one("Firewall", "iap-ssh")["sourceRanges"] == ["35.235.240.0/20"]
 
 
+def test_packets_of_more_ranges_are_let_in_and_given_no_routes() -> None:
+    plain, more = declare(), declare(router_args(access={"source_cidrs": ["10.32.0.0/23"]}))
+    for nic in ("nic0", "nic1"):
+        before = plain.one("Firewall", f"routed-{nic}")["sourceRanges"]
+        assert more.one("Firewall", f"routed-{nic}")["sourceRanges"] == sorted([*before, "10.32.0.0/23"])
+    assert [one["destRange"] for one in more.all("Route")] == [one["destRange"] for one in plain.all("Route")]
+    probes = [declared.one("Firewall", "probes-nic0")["sourceRanges"] for declared in (plain, more)]
+    assert probes[0] == probes[1]
+
+
 def test_shared_vpc_puts_each_resource_into_its_project() -> None:
     hosts = ["host-a", "host-b"]
     networks = [
