@@ -76,21 +76,33 @@ def demo(
 @app.command()
 def run(
     names: Annotated[
-        list[str], typer.Argument(help="drain, heal, power-cut …, one after another on one fleet; all runs every one.")
-    ],
+        list[str] | None, typer.Argument(help="Scenarios, one after another; all runs every one, none lists them.")
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List the scenarios, a line each.")] = False,
     report: Annotated[Path, typer.Option(help="Where report.json, report.md and the plot go.")] = Path("out/run"),
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the table shows medians.")] = 1,
     boot_delay: BootDelay = 0.0,
     port: Port = DEFAULT_PORT,
     engine: Annotated[str, typer.Option(help="auto, pulumi (the real engine) or in-process.")] = "auto",
 ) -> None:
-    """Let things happen to the dev stack's fleet under traffic, and show what connections noticed."""
-    from multinic.lab.scenarios.run import Options
+    """Let things happen to fleets under traffic, and show what connections noticed."""
+    from multinic.lab.scenarios.run import Options, listed
     from multinic.lab.scenarios.run import run as run_scenarios
 
+    if list_them or not names:
+        for line in listed():
+            _say(line)
+        return
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _raise_interrupt)
     options = Options(
-        folder=STATE / f"run-{port}", report=report, boot_delay=boot_delay, port=port, engine=engine, router={}
+        folder=STATE / f"run-{port}",
+        report=report,
+        boot_delay=boot_delay,
+        port=port,
+        engine=engine,
+        router={},
+        repeat=repeat,
     )
     with Progress() as say:
         run_scenarios(names, options, say)

@@ -12,7 +12,7 @@ from typing import Any
 from multinic.lab.client import Lab, require_free_port, running
 from multinic.lab.guests import doctor, image
 from multinic.lab.pulumi import in_process
-from multinic.lab.scenarios.fleet import RouterState, wait_until_serving, wanted_size
+from multinic.lab.scenarios.fleet import RouterState, guests, wait_until_serving, wanted_size
 from multinic.lab.scenarios.fleet import routers as routers_of
 from multinic.lab.scenarios.traffic import Guest
 from multinic.measure.errors import MeasureError
@@ -80,7 +80,7 @@ class Shape:
             "cidrs": list(cidrs),
         }
         made = Endpoints("ends", ends)
-        for name in ("clients", "client_addresses", "servers", "server_addresses"):
+        for name in ("clients", "client_addresses", "client_zones", "servers", "server_addresses", "server_zones"):
             pulumi.export(name, getattr(made, name))
 
 
@@ -107,7 +107,7 @@ class Fleet:
 
 def sizes(opened: Lab) -> tuple[int, int]:
     """How many routers the groups want, and how many serve."""
-    return wanted_size(opened, REGION), sum(router.serving for router in routers_of(opened, REGION))
+    return wanted_size(opened, [REGION]), sum(router.serving for router in routers_of(opened, [REGION]))
 
 
 def require_guests() -> None:
@@ -153,12 +153,9 @@ def fleet(opened: Lab, shape: Shape, say: Say) -> Iterator[Fleet]:
         token=opened.token,
     )
     try:
-        routers = wait_until_serving(opened, REGION, timeout=SERVE_SECONDS)
+        routers = wait_until_serving(opened, [REGION], timeout=SERVE_SECONDS)
         outputs = deployment.outputs
-        clients, servers = (
-            [Guest(*pair) for pair in zip(outputs[f"{role}s"], outputs[f"{role}_addresses"], strict=True)]
-            for role in ("client", "server")
-        )
+        clients, servers = (guests(outputs, role) for role in ("client", "server"))
         say(f"{len(routers)} routers ({shape.machine}) serve, {time.monotonic() - began:.0f} s after the program began")
         yield Fleet(opened, routers, clients, servers)
     finally:

@@ -134,6 +134,7 @@ class Fabric:
             self._cloud.events.add("network", plan.key, "failed to apply", reason=str(error))
             return False
         self._applied[plan.key] = plan
+        self._cloud.events.add("network", plan.key, "applied")
         return True
 
     async def _remove(self, key: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from multinic.lab.errors import LabError
 from multinic.lab.scenarios.fleet import RouterState
-from multinic.lab.scenarios.program import merged
 from multinic.lab.scenarios.rolling_update import KEY, all_have, release
 from multinic.lab.scenarios.scenario import Scenario
 from multinic.lab.scenarios.stage import Stage
@@ -22,7 +21,7 @@ def _act(stage: Stage) -> None:
     wanted = release(stage)
     machine = {"metadata": {KEY: wanted}, "startup_script": SCRIPT}
     stage.say("the program runs again with a startup script that stops the health endpoints")
-    stage.update(merged(stage.config, {"multinic:router": {"machine": machine, "updates": {"wait": False}}}))
+    stage.update({"multinic:router": {"machine": machine, "updates": {"wait": False}}})
     stage.mark("bad template")
     stage.wait(lambda: {_zone(router.key) for router in _others(stage, good)} == zones, "one VM in each zone")
     stage.hold(HOLD_SECONDS + stage.boot_delay)
@@ -35,7 +34,7 @@ def _act(stage: Stage) -> None:
     stage.mark("stopped by itself")
     repaired = str(int(wanted) + 1)
     mended = {"machine": {"metadata": {KEY: repaired}, "startup_script": ""}, "updates": {"wait": True}}
-    stage.update(merged(stage.config, {"multinic:router": mended}))
+    stage.update({"multinic:router": mended})
     stage.wait(lambda: all_have(stage, repaired), "the next template went through")
     _remove_kept_templates(stage)
 
@@ -45,7 +44,7 @@ def _remove_kept_templates(stage: Stage) -> None:
 
     It would hold the subnetworks; a user removes it by hand, too.
     """
-    made = {made.id.rpartition("/")[2] for made in stage.deployment.resources}
+    made = {made.id.rpartition("/")[2] for made in stage.fleet.deployment.resources}
     for template in stage.lab.items("global/instanceTemplates"):
         if not {template["name"], str(template["id"])} & made:
             stage.lab.compute("DELETE", f"global/instanceTemplates/{template['name']}")

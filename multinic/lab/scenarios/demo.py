@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from multinic.lab.client import Lab, require_free_port, running
 from multinic.lab.guests import doctor, image
-from multinic.lab.scenarios import panic, plot, report, settings
-from multinic.lab.scenarios.fleet import first_guest, wait_until_serving
-from multinic.lab.scenarios.program import Program, choose
+from multinic.lab.scenarios import bring_up, events, panic, plot, report, settings
+from multinic.lab.scenarios.observe import observe
+from multinic.lab.scenarios.program import Program, Say, choose
 from multinic.lab.scenarios.reduced import explain
 
-Say = Callable[[str], None]
+RANDOM_SECONDS = 10.0
+"""The kill comes at a random moment of this span: reference 1's checks come every three seconds."""
 COLUMNS = (("ours", settings.OURS), ("reference", settings.REFERENCE))
 
 
@@ -77,25 +77,19 @@ def demonstrate(options: Options, say: Say) -> None:
 def _one_run(
     lab: Lab, options: Options, program: Program, kind: str, config: Mapping[str, Any], say: Say
 ) -> report.Run:
-    began = time.monotonic()
-    deployment = program.up(lab, config, say)
-    try:
-        region = str(deployment.outputs["region"])
-        say("waiting until all routers serve")
-        fleet = wait_until_serving(lab, region, timeout=300 + 4 * options.boot_delay)
-        up_seconds = time.monotonic() - began
-        say(f"{len(fleet)} routers serve, {up_seconds:.1f} s after the program began")
-        return panic.run(
-            lab,
-            region,
-            first_guest(deployment.outputs, "client"),
-            first_guest(deployment.outputs, "server"),
-            settings=kind,
-            engine=program.title,
-            boot_delay=options.boot_delay,
-            up_seconds=up_seconds,
-            say=say,
-        )
-    finally:
-        say("taking the fleet down")
-        program.down(deployment, say)
+    planned = [bring_up.Planned(program.stack, program, config)]
+    with bring_up.brought_up(lab, planned, options.boot_delay, say) as (stage, up_seconds):
+        seen = observe(panic.SCENARIO, stage, RANDOM_SECONDS)
+    healed = events.healed(seen.events)
+    assert healed is not None
+    return report.Run(
+        settings=kind,
+        engine=program.title,
+        boot_delay_s=options.boot_delay,
+        up_s=round(up_seconds, 2),
+        detect_s=stage.marks["detected"],
+        heal_s=round(healed[0] - stage.zero, 2),
+        healed_by=healed[1],
+        ready_s=seen.ready_s,
+        **seen.noticed,
+    )

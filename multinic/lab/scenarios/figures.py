@@ -20,6 +20,8 @@ class Figures:
         boot_delay_s: Added to each boot, since guests boot faster here than VMs of a cloud.
         up_s: From the program's start until all routers served.
         longest_gap_s: The longest of the streams' gaps.
+        caused_gap_s: Likewise, each less the gap that a stream without a router had at that time: the machine's own.
+        gap_span_s: When the longest began and ended.
         gaps_s: Longest gap by stream.
         lost_streams: Streams that broke.
         failed_connections: New connections that got no answer in a minute.
@@ -35,6 +37,8 @@ class Figures:
     boot_delay_s: float
     up_s: float
     longest_gap_s: float
+    caused_gap_s: float
+    gap_span_s: tuple[float, float]
     gaps_s: dict[str, float]
     lost_streams: int
     failed_connections: int

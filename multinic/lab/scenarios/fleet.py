@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from multinic.lab.client import Lab
 from multinic.lab.errors import LabError
 from multinic.lab.scenarios.traffic import Guest
+
+SAMPLE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -37,22 +40,23 @@ def _key(link: str) -> str:
     return "projects/" + link.partition("/projects/")[2]
 
 
-def routers(lab: Lab, region: str) -> list[RouterState]:
-    """The members of all groups behind the region's backend services, by name."""
+def routers(lab: Lab, regions: Sequence[str]) -> list[RouterState]:
+    """The members of all groups behind the regions' backend services, by name."""
     found: dict[str, dict[str, str]] = {}
-    for service in lab.items(f"regions/{region}/backendServices"):
-        for backend in service.get("backends", []):
-            path = f"regions/{region}/backendServices/{service['name']}/getHealth"
-            answer = lab.compute("POST", path, {"group": backend["group"]})
-            for status in answer.get("healthStatus", []):
-                states = found.setdefault(_key(status["instance"]), {})
-                states[service["name"]] = status.get("healthState", "UNKNOWN")
+    for region in regions:
+        for service in lab.items(f"regions/{region}/backendServices"):
+            for backend in service.get("backends", []):
+                path = f"regions/{region}/backendServices/{service['name']}/getHealth"
+                answer = lab.compute("POST", path, {"group": backend["group"]})
+                for status in answer.get("healthStatus", []):
+                    states = found.setdefault(_key(status["instance"]), {})
+                    states[service["name"]] = status.get("healthState", "UNKNOWN")
     return [RouterState(key.rpartition("/")[2], key, health) for key, health in sorted(found.items())]
 
 
-def wanted_size(lab: Lab, region: str) -> int:
-    """How many routers the groups of the region want; 0 while an autoscaler has not said yet."""
-    zones = [zone["name"] for zone in lab.items("zones") if zone["name"].startswith(f"{region}-")]
+def wanted_size(lab: Lab, regions: Sequence[str]) -> int:
+    """How many routers the groups of the regions want; 0 while an autoscaler has not said yet."""
+    zones = [zone["name"] for zone in lab.items("zones") if zone["name"].rpartition("-")[0] in regions]
     groups = [group for zone in zones for group in lab.items(f"zones/{zone}/instanceGroupManagers")]
     if any(not group.get("targetSize") for group in groups):
         return 0
@@ -60,7 +64,7 @@ def wanted_size(lab: Lab, region: str) -> int:
 
 
 def wait_until_serving(
-    lab: Lab, region: str, *, timeout: float, meanwhile: Callable[[], None] = lambda: None
+    lab: Lab, regions: Sequence[str], *, timeout: float, meanwhile: Callable[[], None] = lambda: None
 ) -> list[RouterState]:
     """Waits until every router that the groups want is healthy everywhere; `meanwhile` is called again and again.
 
@@ -69,8 +73,8 @@ def wait_until_serving(
     """
     deadline = time.monotonic() + timeout
     while True:
-        fleet = routers(lab, region)
-        wanted = wanted_size(lab, region)
+        fleet = routers(lab, regions)
+        wanted = wanted_size(lab, regions)
         if wanted and len(fleet) == wanted and all(router.serving for router in fleet):
             return fleet
         if time.monotonic() >= deadline:
@@ -89,16 +93,23 @@ def bytes_in(lab: Lab, router: RouterState) -> list[int]:
     return [int(numbers.split()[0]) for name, numbers in sorted(rows) if name.strip() != "lo"]
 
 
-def carrier(lab: Lab, fleet: list[RouterState], nic: int) -> RouterState:
-    """The router that receives most bytes on this NIC right now."""
-    before = {router.key: bytes_in(lab, router)[nic] for router in fleet}
-    time.sleep(0.3)
-    return max(fleet, key=lambda router: bytes_in(lab, router)[nic] - before[router.key])
+def megabits_in(lab: Lab, fleet: Sequence[RouterState], nic: int) -> list[float]:
+    """What each router receives on this NIC right now, in Mbit/s."""
+
+    def count(router: RouterState) -> tuple[float, int]:
+        return time.monotonic(), bytes_in(lab, router)[nic]
+
+    with ThreadPoolExecutor(len(fleet)) as pool:
+        before = list(pool.map(count, fleet))
+        time.sleep(SAMPLE_SECONDS)
+        after = list(pool.map(count, fleet))
+    return [(new - old) * 8 / 1e6 / (to - at) for (at, old), (to, new) in zip(before, after, strict=True)]
 
 
-def first_guest(outputs: Mapping[str, Any], role: str) -> Guest:
-    """The first ``client`` or ``server`` that the program exports."""
-    return Guest(outputs[f"{role}s"][0], outputs[f"{role}_addresses"][0])
+def guests(outputs: Mapping[str, Any], role: str) -> list[Guest]:
+    """Each ``client`` or ``server`` that a program exports."""
+    columns = (outputs.get(f"{role}{of}", ()) for of in ("s", "_addresses", "_zones"))
+    return [Guest(name, address, zone) for name, address, zone in zip(*columns, strict=True)]
 
 
 def group_of(lab: Lab, router: RouterState) -> str:
@@ -126,3 +137,9 @@ def route_to(lab: Lab, address: str) -> dict[str, Any]:
         if route.get("nextHopIlb") and IPv4Address(address) in IPv4Network(route["destRange"]):
             return route
     raise LabError(f"no route by a load balancer leads to {address}")
+
+
+def backend_service_of(lab: Lab, route: Mapping[str, Any]) -> str:
+    """Path of the backend service that a route by a load balancer leads to, below the project."""
+    rule = lab.compute("GET", _key(route["nextHopIlb"]).split("/", 2)[2])
+    return _key(rule["backendService"]).split("/", 2)[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multinic.lab.scenarios.scenario import Scenario
+from multinic.lab.scenarios.scenario import BY_CHECK, Scenario
 from multinic.lab.scenarios.stage import Stage
 
 
@@ -11,7 +11,7 @@ def _act(stage: Stage) -> None:
     identity = stage.identity(router.key)
     stage.lab.act(router.key, "cutPower")
     stage.say(f"power cut of {router.name}")
-    stage.wait_until_it_serves_not(router.key, "detected")
+    stage.wait_until_dropped(router, silent=False)
     stage.wait_until_recreated(router.key, identity)
 
 
@@ -22,4 +22,5 @@ SCENARIO = Scenario(
     why="its VM is TERMINATED at once, so its load balancers drop it and its group recreates it without waiting for "
     "a check; the gap ends with the first retransmission after that",
     act=_act,
+    steps=BY_CHECK,
 )

@@ -55,7 +55,8 @@ class Program:
             config: dict[str, Any] = dict(yaml.safe_load(path.read_text())["config"])
         except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
             raise LabError(f"{path.name} cannot be read ({error}); run this in a clone of the repository") from None
-        config["multinic:router"] = merged(config.get("multinic:router", {}), router)
+        if router:
+            config["multinic:router"] = merged(config.get("multinic:router", {}), router)
         if zones is not None:
             known = config.get("multinic:zones", [])
             if zones > len(known):

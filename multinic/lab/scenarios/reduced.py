@@ -9,7 +9,7 @@ from typing import Any
 
 from multinic.lab.client import Lab, running
 from multinic.lab.pulumi.deployment import Made
-from multinic.lab.scenarios.fleet import first_guest
+from multinic.lab.scenarios.fleet import guests
 from multinic.lab.scenarios.program import Program
 
 Say = Callable[[str], None]
@@ -35,7 +35,7 @@ def explain(program: Program, config: Mapping[str, Any], folder: Path, port: int
             say("\nRoutes:")
             for line in route_lines(lab):
                 say(f"  {line}")
-            source, destination = (first_guest(deployment.outputs, role).address for role in ("client", "server"))
+            source, destination = (guests(deployment.outputs, role)[0].address for role in ("client", "server"))
             say(f"\nThe way of a packet from {source} to {destination}:")
             for line in packet_lines(lab, source, destination):
                 say(f"  {line}")

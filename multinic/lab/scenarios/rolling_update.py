@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from multinic.lab.scenarios.program import merged
 from multinic.lab.scenarios.scenario import Scenario
 from multinic.lab.scenarios.stage import Stage
 
@@ -23,7 +22,7 @@ def all_have(stage: Stage, wanted: str) -> bool:
 def _act(stage: Stage) -> None:
     wanted = release(stage)
     stage.say(f"the program runs again with metadata {KEY}={wanted} for the routers")
-    stage.update(merged(stage.config, {"multinic:router": {"machine": {"metadata": {KEY: wanted}}}}))
+    stage.update({"multinic:router": {"machine": {"metadata": {KEY: wanted}}}})
     stage.mark("program done")
     stage.wait(lambda: all_have(stage, wanted), "all replaced")
 

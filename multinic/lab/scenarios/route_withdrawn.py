@@ -26,4 +26,5 @@ SCENARIO = Scenario(
     why=f"without a route the network drops packets without a word; the route was away for {GONE_SECONDS:g} s, and the "
     "gap ends with the first retransmission after that",
     act=_act,
+    steps=(("no route", "route is back"),),
 )

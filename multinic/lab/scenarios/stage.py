@@ -1,4 +1,4 @@
-"""A serving fleet under traffic, and what a scenario can do to it and wait for."""
+"""Fleets that serve, under traffic, and what a scenario can do to them and wait for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from multinic.lab.client import Lab
 from multinic.lab.errors import LabError
-from multinic.lab.pulumi.deployment import Deployment
-from multinic.lab.scenarios.fleet import RouterState, bytes_in, first_guest, routers, wait_until_serving
+from multinic.lab.scenarios import events
+from multinic.lab.scenarios.deployed import DeployedStack
+from multinic.lab.scenarios.fleet import RouterState, bytes_in, group_of, guests, routers, wait_until_serving
 from multinic.lab.scenarios.flows import Flows
-from multinic.lab.scenarios.panic import told
-from multinic.lab.scenarios.program import Program, Say
-from multinic.lab.scenarios.traffic import Guest
+from multinic.lab.scenarios.program import Config, Say
+from multinic.lab.scenarios.traffic import Guest, Stream
 
 TIMEOUT_SECONDS = 400.0
 """Deadline for a step, plus the lab's boot delay; a step of the lab takes seconds, a rollout about a minute."""
@@ -25,44 +25,60 @@ SETTLE_SECONDS = 2.0
 
 @dataclass
 class Stage:
-    """One fleet.
+    """What a scenario runs on.
 
     Attributes:
         lab: Where it runs.
-        program: What declared it.
-        deployment: What was made.
-        config: The program's configuration now.
+        stacks: What was brought up, by name, in that order.
         boot_delay: The lab's, in seconds.
         say: Gets a line for each step.
         zero: Moment of the event, of the monotonic clock.
         marks: What happened when, in seconds after `zero`, in order.
+        load: A stream beside those that are watched, which keeps the routers busy; None while there is none.
     """
 
     lab: Lab
-    program: Program
-    deployment: Deployment
-    config: Mapping[str, Any]
+    stacks: dict[str, DeployedStack]
     boot_delay: float
     say: Say
     zero: float = 0.0
     marks: dict[str, float] = field(default_factory=dict)
+    load: Stream | None = None
     _flows: Flows | None = None
+    _began: int = 0
     _seen: int = 0
 
     @property
-    def region(self) -> str:
-        """The fleet's region."""
-        return str(self.deployment.outputs["region"])
+    def regions(self) -> list[str]:
+        """Those that have routers."""
+        return list(dict.fromkeys(str(stack.outputs["region"]) for stack in self._with_routers()))
+
+    @property
+    def fleet(self) -> DeployedStack:
+        """The stack whose fleet a scenario changes: the first that has one."""
+        return self._with_routers()[0]
+
+    def _with_routers(self) -> list[DeployedStack]:
+        return [stack for stack in self.stacks.values() if "instance_groups" in stack.outputs]
+
+    @property
+    def pairs(self) -> list[tuple[Guest, Guest]]:
+        """A client and a server each; with two regions the server is in the other one."""
+        clients, servers = self._ends("client"), self._ends("server")
+        return list(zip(clients, reversed(servers), strict=True))
+
+    def _ends(self, role: str) -> list[Guest]:
+        return [guest for stack in self.stacks.values() for guest in guests(stack.outputs, role)]
 
     @property
     def client(self) -> Guest:
-        """In the first network."""
-        return first_guest(self.deployment.outputs, "client")
+        """The first client, in the first network."""
+        return self.pairs[0][0]
 
     @property
     def server(self) -> Guest:
-        """In the second network."""
-        return first_guest(self.deployment.outputs, "server")
+        """The first client's server, in the second network."""
+        return self.pairs[0][1]
 
     @property
     def flows(self) -> Flows:
@@ -72,23 +88,38 @@ class Stage:
 
     @property
     def victim(self) -> RouterState:
-        """The router that carries both streams when the scenario begins."""
+        """The router that carries the first stream when the scenario begins."""
         return self.flows.router
 
     def begin(self, flows: Flows) -> None:
         """The event is now: marks are relative to this moment."""
         self._flows, self.marks = flows, {}
-        self._seen = self.lab.last_event()
+        self._began = self._seen = self.lab.last_event()
         self.zero = time.monotonic()
 
-    def mark(self, what: str) -> None:
-        """Notes that something happened now."""
-        self.marks[what] = round(time.monotonic() - self.zero, 2)
+    def end_load(self) -> None:
+        """Ends the load, if there is one."""
+        if self.load:
+            self.load.kill()
+            self.load = None
+
+    def mark(self, what: str, moment: float | None = None) -> None:
+        """Notes that something happened now, or at a moment of the monotonic clock."""
+        self.marks[what] = round((time.monotonic() if moment is None else moment) - self.zero, 3)
         self.say(f"{what}, {self.marks[what]:.1f} s after the event")
 
+    def update(self, over: Config) -> None:
+        """Runs the fleet's program again with something laid over its configuration."""
+        self.fleet.update(over, self.say)
+
     def routers(self) -> list[RouterState]:
-        """The fleet as the load balancers see it."""
-        return routers(self.lab, self.region)
+        """The fleets as the load balancers see them."""
+        return routers(self.lab, self.regions)
+
+    def routers_of(self, stack: DeployedStack) -> list[RouterState]:
+        """Those in the groups of one stack."""
+        names = {group.rpartition("/")[2] for group in stack.outputs["instance_groups"].values()}
+        return [router for router in self.routers() if group_of(self.lab, router).rpartition("/")[2] in names]
 
     def router(self, key: str) -> RouterState | None:
         """One router as the load balancers see it; None while its group does not have it."""
@@ -100,6 +131,11 @@ class Stage:
         Raises:
             LabError: It never was.
         """
+        self.wait_for(until, what)
+        self.mark(what)
+
+    def wait_for(self, until: Callable[[], bool], what: str) -> None:
+        """Like `wait`, without a mark."""
         deadline = time.monotonic() + TIMEOUT_SECONDS + 4 * self.boot_delay
         while not until():
             self._tell()
@@ -108,7 +144,6 @@ class Stage:
                 raise LabError(f"{what}: this never happened; the routers: {states}")
             time.sleep(0.1)
         self._tell()
-        self.mark(what)
 
     def identity(self, key: str) -> str | None:
         """Id of the VM that runs under a key now; None while none does."""
@@ -124,14 +159,43 @@ class Stage:
         """Waits until no load balancer sends a router new connections any more."""
         self.wait(lambda: (state := self.router(key)) is None or "HEALTHY" not in state.health.values(), what)
 
+    def wait_until_dropped(self, router: RouterState, *, silent: bool) -> None:
+        """Waits until nothing is sent to a router any more; marks when it was known and when the rules had changed.
+
+        Args:
+            router: Which one.
+            silent: Nobody says that it stopped, so that its traffic checks must find out.
+        """
+        found: list[float] = []
+
+        def dropped() -> bool:
+            seen = self.lab.events(self._began)
+            known = events.unhealthy(seen, router) if silent else events.stopped(seen, router.key)
+            applied = None if known is None else events.rules_changed(seen, known)
+            if known is None or applied is None:
+                return False
+            found[:] = [known, applied]
+            return True
+
+        self.wait_for(dropped, f"{router.name} out of its load balancers")
+        self.mark("detected", found[0])
+        self.mark("rules changed", found[1])
+
+    def events_of(self, key: str) -> list[dict[str, Any]]:
+        """What happened to a router since the event."""
+        return [event for event in self.lab.events(self._began) if event["subject"] == key]
+
+    def wait_until_serving(self) -> list[RouterState]:
+        """Waits until every router that the groups want serves, and returns them."""
+        left = TIMEOUT_SECONDS + 4 * self.boot_delay
+        return wait_until_serving(self.lab, self.regions, timeout=left, meanwhile=self._tell)
+
     def wait_until_whole(self) -> float:
         """Waits until every router serves and every stream flows; returns how long after the event that was."""
-        left = TIMEOUT_SECONDS + 4 * self.boot_delay
-        wait_until_serving(self.lab, self.region, timeout=left, meanwhile=self._tell)
+        self.wait_until_serving()
         self.mark("fleet whole")
         moment = time.monotonic()
-        self.wait(lambda: self.flows.flow_since(moment), "streams flow")
-        del self.marks["streams flow"]
+        self.wait_for(lambda: self.flows.flow_since(moment), "streams flow")
         time.sleep(SETTLE_SECONDS)
         return self.marks["fleet whole"]
 
@@ -170,14 +234,9 @@ class Stage:
         metadata = self.lab.compute("GET", key.split("/", 2)[2])["metadata"]
         return {item["key"]: item["value"] for item in metadata.get("items", [])}
 
-    def update(self, config: Mapping[str, Any]) -> None:
-        """Runs the program again with another configuration, as `pulumi up` does."""
-        self.config = config
-        self.program.update(self.deployment, config, self.say)
-
     def _tell(self) -> None:
         for event in self.lab.events(self._seen):
             self._seen = event["number"]
-            if "-router-" in event["subject"] or "/router-" in event["subject"]:
+            if "/instances/" in event["subject"] and "router" in event["subject"]:
                 where = event["subject"].rpartition("/")[2]
-                self.say(f"{where}: {told(event)}")
+                self.say(f"{where}: {events.told(event)}")

@@ -27,6 +27,7 @@ class Guest:
 
     name: str
     address: str
+    zone: str
 
 
 class GuestProgram:
@@ -54,8 +55,21 @@ class GuestProgram:
         with self._news:
             self._news.notify_all()
 
-    def wait_for(self, key: str, timeout: float = 60) -> dict[str, Any]:
-        """The first line that has this key.
+    def tell(self, line: str) -> None:
+        """Writes a line to its standard input.
+
+        Raises:
+            LabError: It has ended.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise LabError(f"{self.title} has ended: {self._complaint(True)}") from None
+
+    def wait_for(self, key: str, timeout: float = 60, number: int = 1) -> dict[str, Any]:
+        """The first line, or the nth, that has this key.
 
         Raises:
             LabError: The program ended without it, or it did not come in time.
@@ -63,9 +77,9 @@ class GuestProgram:
         deadline = time.monotonic() + timeout
         with self._news:
             while True:
-                for line in self.lines:
-                    if key in line:
-                        return line
+                found = [line for line in self.lines if key in line]
+                if len(found) >= number:
+                    return found[number - 1]
                 ended = not self._reader.is_alive()
                 if ended or time.monotonic() >= deadline:
                     raise LabError(f"{self.title} did not say {key!r}: {self._complaint(ended)}")
@@ -105,15 +119,77 @@ class Sample:
     bytes: int
 
 
-class Stream:
-    """A TCP stream of `STREAM_MEGABITS` from one guest to another."""
+@dataclass(frozen=True)
+class Gap:
+    """A time without received bytes, by the monotonic clock."""
 
-    def __init__(self, lab: Lab, title: str, sender: Guest, receiver: Guest, *, port: int, source_port: int) -> None:
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return self.end - self.start
+
+
+class Received:
+    """Bytes that came in a guest, as one of its programs reports them."""
+
+    _receive: GuestProgram
+
+    @property
+    def samples(self) -> list[Sample]:
+        """What came so far."""
+        return [Sample(line["first"], line["last"], line["bytes"]) for line in self._receive.lines if "bytes" in line]
+
+    def flows_since(self, moment: float) -> bool:
+        """Whether bytes came after this moment."""
+        return any(line.get("last", 0.0) > moment for line in self._receive.lines[-3:])
+
+    def gaps(self, since: float, until: float) -> list[Gap]:
+        """The times without received bytes between two moments, longest first; never empty."""
+        samples = [sample for sample in self.samples if since <= sample.last and sample.first <= until]
+        starts, ends = [since, *(s.last for s in samples)], [*(s.first for s in samples), until]
+        found = [Gap(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
+        return sorted(found, key=lambda gap: -gap.seconds)
+
+
+class Control(Received):
+    """A stream within a guest, of the pace of the others: it passes no network, so its gaps are the machine's own."""
+
+    def __init__(self, lab: Lab, guest: Guest) -> None:
+        self._receive = GuestProgram(lab, guest.name, "within", STREAM_MEGABITS)
+        try:
+            self._receive.wait_for("bytes")
+        except BaseException:
+            self._receive.kill()
+            raise
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._receive.kill()
+
+
+class Stream(Received):
+    """A paced TCP stream from one guest to another."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        title: str,
+        sender: Guest,
+        receiver: Guest,
+        *,
+        port: int,
+        source_port: int,
+        megabits: float,
+    ) -> None:
         self.title = title
+        self._connections = 1
         self._receive = GuestProgram(lab, receiver.name, "receive", port)
         try:
             self._receive.wait_for("listening")
-            self._send = GuestProgram(lab, sender.name, "send", receiver.address, port, source_port, STREAM_MEGABITS)
+            self._send = GuestProgram(lab, sender.name, "send", receiver.address, port, source_port, megabits)
             try:
                 self._send.wait_for("connected")
                 self._receive.wait_for("bytes")
@@ -124,30 +200,25 @@ class Stream:
             self._receive.kill()
             raise
 
-    @property
-    def samples(self) -> list[Sample]:
-        """What came so far."""
-        return [Sample(line["first"], line["last"], line["bytes"]) for line in self._receive.lines if "bytes" in line]
+    def reconnect(self) -> None:
+        """Closes the connection and opens another one, from the next source port.
+
+        Raises:
+            LabError: It did not come about.
+        """
+        self._connections += 1
+        self._send.tell("next")
+        self._send.wait_for("connected", number=self._connections)
 
     @property
     def lost(self) -> bool:
         """Whether the connection broke; a stream that merely pauses is not lost."""
-        return any("end" in line for line in self._receive.lines)
-
-    def flows_since(self, moment: float) -> bool:
-        """Whether bytes came after this moment."""
-        return any(line.get("last", 0.0) > moment for line in self._receive.lines[-3:])
-
-    def longest_gap(self, since: float, until: float) -> float:
-        """Longest time without received bytes between two moments, in seconds."""
-        samples = [sample for sample in self.samples if since <= sample.last and sample.first <= until]
-        starts, ends = [since, *(s.last for s in samples)], [*(s.first for s in samples), until]
-        return max(end - start for start, end in zip(starts, ends, strict=True))
+        return sum("end" in line for line in self._receive.lines) >= self._connections
 
     def close(self) -> None:
         """Ends both programs in order."""
         self._send.finish()
-        self._receive.finish()
+        self._receive.kill()
 
     def kill(self) -> None:
         """Ends both programs at once."""

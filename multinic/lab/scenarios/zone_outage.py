@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multinic.lab.scenarios.fleet import RouterState
-from multinic.lab.scenarios.scenario import Scenario
+from multinic.lab.scenarios.scenario import BY_CHECK, Scenario
 from multinic.lab.scenarios.stage import Stage
 
 OUTAGE_SECONDS = 10.0
@@ -12,15 +12,14 @@ OUTAGE_SECONDS = 10.0
 
 def _without_ends(stage: Stage, router: RouterState) -> bool:
     """In a zone with neither client nor server: their own end is not what the scenario asks about."""
-    outputs = stage.deployment.outputs
-    return router.key.split("/")[3] not in (outputs["client_zones"][0], outputs["server_zones"][0])
+    return router.key.split("/")[3] not in (stage.client.zone, stage.server.zone)
 
 
 def _act(stage: Stage) -> None:
     zone = stage.victim.key.split("/")[3]
     stage.lab.act_on_zone(zone, "fail")
     stage.say(f"zone {zone} is down")
-    stage.wait_until_it_serves_not(stage.victim.key, "detected")
+    stage.wait_until_dropped(stage.victim, silent=True)
     stage.hold(OUTAGE_SECONDS)
     stage.lab.act_on_zone(zone, "restore")
     stage.mark("zone is back")
@@ -34,4 +33,5 @@ SCENARIO = Scenario(
     "with the first retransmission after the load balancers have moved their flows to other zones",
     act=_act,
     through=_without_ends,
+    steps=BY_CHECK,
 )

@@ -1,4 +1,4 @@
-"""However the demo ends, and at whatever moment, nothing of it is left on the machine."""
+"""However demo and scenarios end, and at whatever moment, nothing of them is left on the machine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PATIENCE = 120.0
 """Deadline for everything to be gone; an orderly end takes a few seconds."""
 
 
-class Demo:
-    """`multinic lab demo` in a state folder of its own."""
+class Command:
+    """`multinic lab demo`, or `multinic lab run` and its scenarios, in a state folder of its own."""
 
-    def __init__(self, state: Path, engine: str) -> None:
-        self.state = state
+    def __init__(self, state: Path, words: str, engine: str) -> None:
+        self.state, self.name = state, words.partition(" ")[0]
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        command = [sys.executable, "-m", "multinic", "lab", "demo", "--boot-delay", "0", "--engine", engine]
+        command = [sys.executable, "-m", "multinic", "lab", *words.split(), "--boot-delay", "0", "--engine", engine]
         self.process = subprocess.Popen(
             [*command, "--port", str(self.port), "--report", str(state / "report")],
             cwd=ROOT,
@@ -38,22 +38,22 @@ class Demo:
         )
 
     def wait_for(self, text: str) -> None:
-        """Reads what the demo says until a line has this text."""
+        """Reads what it says until a line has this text."""
         assert self.process.stdout is not None
         said = []
         for line in self.process.stdout:
             said.append(line)
             if text in line:
                 return
-        pytest.fail(f"the demo ended without saying {text!r}:\n{''.join(said[-20:])}")
+        pytest.fail(f"{self.name} ended without saying {text!r}:\n{''.join(said[-20:])}")
 
     def remains(self) -> list[str]:
-        """What of the demo is still there: processes, mounts, control groups, files, the port."""
+        """What of it is still there: processes, mounts, control groups, files, the port."""
         mark = str(self.state)
         left = [f"process {pid}: {line}" for pid, line in _commands() if mark in line]
         left += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
         left += [f"file {path}" for path in _files(self.state)]
-        cgroup = record_of(self.state / "multinic" / "lab" / f"demo-{self.port}").cgroup
+        cgroup = record_of(self.state / "multinic" / "lab" / f"{self.name}-{self.port}").cgroup
         left += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"*/{cgroup}")]
         left += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(cgroup)]
         left += [f"namespace {line}" for line in _named_namespaces()]
@@ -88,44 +88,44 @@ BEFORE = (
 )
 
 
-MOMENTS = {
-    "The program is run by": "in-process",
-    "creating InstanceGroupManager": "in-process",
-    "streams ": "in-process",
-    "kernel panic": "in-process",
-    "running pulumi up": "pulumi",
-}
-"""What the demo says at the moment of its end, and the engine that it runs with."""
-
-
-@pytest.fixture
-def demo(tmp_path: Path, moment: str) -> Iterator[Demo]:
-    started = Demo(tmp_path, MOMENTS[moment])
-    with started.process:
-        yield started
-        if started.process.poll() is None:
-            started.process.send_signal(signal.SIGINT)
-            started.process.wait(PATIENCE)
+MOMENTS = (
+    ("demo", "The program is run by", "in-process"),
+    ("demo", "creating InstanceGroupManager", "in-process"),
+    ("run drain", "streams ", "in-process"),
+    ("run panic", "kernel panic", "in-process"),
+    ("demo", "running pulumi up", "pulumi"),
+)
+"""What is run, what it says at the moment of its end, and the engine that it runs with."""
 
 
 @pytest.mark.guests
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
-    ("moment", "how"),
+    ("words", "moment", "engine", "how"),
     [
-        pytest.param(moment, how, marks=[pytest.mark.engine] if engine == "pulumi" else [])
-        for moment, engine in MOMENTS.items()
+        pytest.param(*one, how, marks=[pytest.mark.engine] if one[-1] == "pulumi" else [])
+        for one in MOMENTS
         for how in (signal.SIGINT, signal.SIGKILL)
     ]
-    + [("creating InstanceGroupManager", signal.SIGTERM)],
+    + [
+        ("demo", "creating InstanceGroupManager", "in-process", signal.SIGTERM),
+        pytest.param("run upgrade", "stack us-east1", "pulumi", signal.SIGTERM, marks=pytest.mark.engine),
+    ],
 )
-def test_an_ended_demo_leaves_nothing(demo: Demo, moment: str, how: signal.Signals) -> None:
-    demo.wait_for(moment)
-    demo.process.send_signal(how)
-    code = demo.process.wait(PATIENCE)
-    assert code == (-how if how is signal.SIGKILL else 130)
-    deadline = time.monotonic() + PATIENCE
-    while (left := demo.remains()) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not left
+def test_what_was_ended_leaves_nothing(
+    tmp_path: Path, words: str, moment: str, engine: str, how: signal.Signals
+) -> None:
+    command = Command(tmp_path, words, engine)
+    with command.process:
+        try:
+            command.wait_for(moment)
+            command.process.send_signal(how)
+            code = command.process.wait(PATIENCE)
+        finally:
+            command.process.kill()
+        assert code == (-how if how is signal.SIGKILL else 130)
+        deadline = time.monotonic() + PATIENCE
+        while (left := command.remains()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert not left

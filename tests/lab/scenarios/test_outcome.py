@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from multinic.lab.scenarios import outcome
 from multinic.lab.scenarios.outcome import Outcome
 from multinic.lab.scenarios.traffic import Sample
@@ -21,6 +23,8 @@ DRAIN = Outcome(
     boot_delay_s=0.0,
     up_s=7.0,
     longest_gap_s=0.04,
+    caused_gap_s=0.04,
+    gap_span_s=(1.51, 1.55),
     gaps_s={"client → server": 0.04, "server → client": 0.02},
     lost_streams=0,
     failed_connections=0,
@@ -41,11 +45,34 @@ def test_a_promise_is_about_gap_connections_and_streams() -> None:
     assert not outcome.promise(0.0, 0, 1)
 
 
+def test_a_gap_is_made_of_its_steps_and_of_tcps_wait() -> None:
+    steps = (("detection", "detected"), ("rules", "rules changed"))
+    found = outcome.costs((-0.01, 3.14), steps, {"detected": 2.5, "rules changed": 2.6, "fleet whole": 9.0})
+    assert found == {"detection": 2.51, "rules": 0.1, outcome.RETRANSMISSION: 0.54}
+    assert sum(found.values()) == pytest.approx(3.15)
+    assert outcome.costs((1.0, 1.1), steps, {}) == {}, "no gap to speak of"
+    assert outcome.costs((0.0, 3.0), (), {}) == {}, "nothing says of what"
+    cut_short = outcome.costs((0.0, 2.4), steps, {"detected": 2.5, "rules changed": 2.6})
+    assert list(cut_short.values()) == [2.4, 0.0, 0.0]
+
+
 def test_table_says_kept_or_broken_of_what_is_planned_only() -> None:
-    broken = replace(DRAIN, kept=False, failed_connections=3)
+    broken = replace(DRAIN, scenario="heal", kept=False, failed_connections=3)
     _, *rows = outcome.table([DRAIN, broken, CUT])
-    assert [row[-1] for row in rows] == ["kept", "broken", ""]
-    assert rows[1][3] == "3 of 139"
+    assert [row[-2] for row in rows] == ["kept", "broken", ""]
+    assert rows[1][5] == "3 of 139"
+
+
+def test_runs_of_one_scenario_are_a_row_of_medians_and_sums() -> None:
+    slow = replace(CUT, longest_gap_s=0.7, costs_s={"detection": 0.5, outcome.RETRANSMISSION: 0.2}, lost_streams=1)
+    runs = [CUT, DRAIN, slow, replace(slow, longest_gap_s=3.1, costs_s={"detection": 3.1})]
+    _, cut, drain = outcome.table(runs)
+    assert cut[:3] == ("power-cut", "power cut (3 runs)", "0.70 s")
+    assert cut[4:6] == ("2", "0 of 417")
+    assert cut[-1] == "detection 0.50 s, TCP's next retransmission 0.20 s", "of the run in the middle"
+    assert drain[1] == DRAIN.label
+    _, mixed = outcome.table([DRAIN, replace(DRAIN, kept=False)])
+    assert mixed[-2] == "kept 1 of 2"
 
 
 def test_notes_say_when_each_step_was_and_why() -> None:

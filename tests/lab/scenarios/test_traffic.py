@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from multinic.lab.scenarios.traffic import Stream
+from multinic.lab.scenarios.fleet import RouterState
+from multinic.lab.scenarios.flows import Flows
+from multinic.lab.scenarios.traffic import Gap, Stream
+
+ROUTER = RouterState("r", "projects/p/zones/z/instances/r", {})
 
 
 def stream(*samples: tuple[float, float], end: str | None = None) -> Stream:
@@ -15,6 +19,7 @@ def stream(*samples: tuple[float, float], end: str | None = None) -> Stream:
     if end is not None:
         lines.append({"end": end})
     made = Stream.__new__(Stream)
+    made._connections = 1
     made._receive = SimpleNamespace(lines=lines)  # type: ignore[assignment]
     return made
 
@@ -31,7 +36,7 @@ def stream(*samples: tuple[float, float], end: str | None = None) -> Stream:
     ids=["in the middle", "at the start", "until the end", "nothing came", "no gap"],
 )
 def test_longest_gap(samples: list[tuple[float, float]], gap: float) -> None:
-    assert stream(*samples).longest_gap(10.0, 20.0) == pytest.approx(gap, abs=0.11)
+    assert stream(*samples).gaps(10.0, 20.0)[0].seconds == pytest.approx(gap, abs=0.11)
 
 
 def test_a_stream_is_lost_when_it_ended_and_not_when_it_pauses() -> None:
@@ -42,3 +47,11 @@ def test_a_stream_is_lost_when_it_ended_and_not_when_it_pauses() -> None:
 def test_flows_since_looks_at_the_newest_bytes() -> None:
     assert stream((1.0, 2.0), (5.0, 6.0)).flows_since(5.5)
     assert not stream((1.0, 2.0), (5.0, 6.0)).flows_since(6.5)
+
+
+def test_a_stall_that_a_control_noticed_too_is_the_machines_own() -> None:
+    live = Flows(ROUTER, [], [stream((1.0, 5.0), (5.3, 9.9)), stream((1.0, 9.9))], [])
+    assert live._caused(Gap(5.0, 5.4), 0.0, 10.0) == pytest.approx(0.1)
+    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0) == pytest.approx(0.4), "the controls flowed at that time"
+    assert live._caused(Gap(5.1, 5.14), 0.0, 10.0) == pytest.approx(0.04)
+    assert Flows(ROUTER, [], [], [])._caused(Gap(5.0, 5.4), 0.0, 10.0) == pytest.approx(0.4)

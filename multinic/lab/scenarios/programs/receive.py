@@ -1,4 +1,4 @@
-"""Runs in a guest: accepts one TCP stream and reports when its bytes came, one JSON line per 50 ms of data."""
+"""Runs in a guest: accepts TCP streams, one after another, and reports when bytes came, one JSON line per 50 ms."""
 
 import json
 import socket
@@ -13,10 +13,7 @@ def say(**fields: object) -> None:
     sys.stdout.flush()
 
 
-def main(port: int) -> None:
-    listener = socket.create_server(("0.0.0.0", port))
-    say(listening=port)
-    stream, _ = listener.accept()
+def receive(stream: socket.socket) -> str:
     first = last = 0.0
     received = 0
     end = "closed"
@@ -34,7 +31,16 @@ def main(port: int) -> None:
         end = str(error)
     if received:
         say(first=first, last=last, bytes=received)
-    say(end=end)
+    return end
+
+
+def main(port: int) -> None:
+    listener = socket.create_server(("0.0.0.0", port))
+    say(listening=port)
+    while True:
+        stream, _ = listener.accept()
+        with stream:
+            say(end=receive(stream))
 
 
 main(int(sys.argv[1]))
