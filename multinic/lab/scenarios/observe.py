@@ -41,6 +41,7 @@ def observe(scenario: Scenario, stage: Stage, within: float = RANDOM_SECONDS) ->
     Raises:
         LabError: The fleet did not become whole, no stream could be opened, or something is not as it should be.
     """
+    stage.before()
     stage.wait_until_serving()
     if scenario.prepare:
         scenario.prepare(stage)

@@ -18,7 +18,7 @@ def _is_youngest(stage: Stage, router: RouterState) -> bool:
     zone = router.key.rpartition("/")[0]
     made = {one["name"]: one["creationTimestamp"] for one in stage.lab.items(zone.split("/", 2)[2])}
     members = [one for one in stage.routers() if one.key.rpartition("/")[0] == zone]
-    return len(members) > 1 and router == max(members, key=lambda one: made[one.name])
+    return len(members) > 1 and router.key == max(members, key=lambda one: made[one.name]).key
 
 
 def _act(stage: Stage) -> None:

@@ -30,7 +30,14 @@ def scale_out(stage: Stage, router: RouterState) -> None:
     before = size(stage, group)
     fleet = stage.routers()
     stage.load, _ = open_through(
-        stage.lab, fleet, "load", stage.client, stage.server, 0, lambda one: one == router, megabits=LOAD_MEGABITS
+        stage.lab,
+        fleet,
+        "load",
+        stage.client,
+        stage.server,
+        0,
+        lambda one: one.key == router.key,
+        megabits=LOAD_MEGABITS,
     )
     stage.say(f"{LOAD_MEGABITS:.0f} Mbit/s more through {router.name}")
     stage.wait(lambda: size(stage, group) > before, "autoscaler has decided")

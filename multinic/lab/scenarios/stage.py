@@ -91,6 +91,10 @@ class Stage:
         """The router that carries the first stream when the scenario begins."""
         return self.flows.router
 
+    def before(self) -> None:
+        """The event is yet to come: nothing is marked."""
+        self._flows = None
+
     def begin(self, flows: Flows) -> None:
         """The event is now: marks are relative to this moment."""
         self._flows, self.marks = flows, {}
@@ -104,7 +108,10 @@ class Stage:
             self.load = None
 
     def mark(self, what: str, moment: float | None = None) -> None:
-        """Notes that something happened now, or at a moment of the monotonic clock."""
+        """Notes that something happened now, or at a moment of the monotonic clock; before the event only says it."""
+        if self._flows is None:
+            self.say(what)
+            return
         self.marks[what] = round((time.monotonic() if moment is None else moment) - self.zero, 3)
         self.say(f"{what}, {self.marks[what]:.1f} s after the event")
 
