@@ -1,4 +1,8 @@
-"""The `multinic` command: thin, over operate, measure and the lab."""
+"""The `multinic` command: thin, over operate, measure and the lab.
+
+Exit codes: 0 done, or nothing to do · 1 could not (an API, no permission, no stack) · 2 wrong words · 3 refused for
+the traffic's sake · 4 begun and not finished · 5 looked, and something is wrong · 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,20 @@ import sys
 
 import typer
 
-from multinic.cli import bench, lab, mtu, plan
+from multinic.cli import bench, change, lab, look, mtu, plan, routes, status
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    # Its help would load a renderer that takes as long as all else.
+    rich_markup_mode=None,
     help="Linux VMs as a dependable IP router between VPC networks on Google Cloud.",
+    epilog="Exit codes: 0 done or nothing to do, 1 could not, 2 wrong words, 3 refused for the traffic's sake, "
+    "4 begun and not finished, 5 looked and something is wrong, 130 interrupted.",
 )
+for part in (status, change, routes, look):
+    part.register(app)
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.add_typer(mtu.app, name="mtu")
@@ -28,10 +38,12 @@ def _root() -> None:
 def main() -> None:
     """Runs the command line; what a user can mend is told in one sentence, without a traceback."""
     from multinic.lab.errors import LabError
+    from multinic.operate.errors import OperateError
 
     try:
         app()
-    except LabError as error:
-        sys.exit(f"multinic: {error}")
+    except (LabError, OperateError) as error:
+        print(f"multinic: {error}", file=sys.stderr)
+        sys.exit(getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -11,6 +11,9 @@ from pathlib import Path
 from multinic.lab.pulumi import cli, providers
 from multinic.lab.pulumi.stand_in import ENDPOINT_VARIABLE, TOKEN_VARIABLE
 
+FOLDER_VARIABLE = "MULTINIC_LAB_FOLDER"
+"""Where programs in guests are started from; see `multinic.lab.guests.exec`."""
+
 # A lab holds no secrets: the passphrase only keeps the CLI from asking for one.
 _PASSPHRASE = "lab"  # noqa: S105
 
@@ -26,7 +29,8 @@ def environment(endpoint: str, token: str, folder: Path) -> dict[str, str]:
     Raises:
         multinic.lab.pulumi.providers.ProvidersError: If the lab does not run.
     """
-    return settings(endpoint, token, folder / "pulumi", providers.beside(folder, endpoint, token))
+    attached = providers.beside(folder, endpoint, token)
+    return settings(endpoint, token, folder / "pulumi", attached) | {FOLDER_VARIABLE: str(folder.resolve())}
 
 
 def settings(
