@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -60,7 +61,7 @@ class Api:
             OperateError: Google's refusal, in one sentence.
         """
         with _told(f"{kind}.{method}", self.door):
-            pager = self._send(kind, method, request, reading=True)
+            pager = self._send(kind, method, request)
             found: list[Any] = []
             for number, page in enumerate(pager.pages):
                 self._count(1 if number else 0)
@@ -74,7 +75,7 @@ class Api:
             OperateError: Google's refusal, in one sentence.
         """
         with _told(f"{kind}.{method}", self.door):
-            return self._send(kind, method, request, reading=True)
+            return self._send(kind, method, request)
 
     def do(self, kind: str, method: str, **request: Any) -> None:
         """Begins a change and waits for the end of its operation.
@@ -85,15 +86,17 @@ class Api:
             OperateError: Google's refusal, the operation's error, or no end in `OPERATION_SECONDS`.
         """
         what = f"{kind}.{method}"
+        # By its id Google knows a request that comes twice, and does it once.
+        request["request_id"] = str(uuid.uuid4())
         with _told(what, self.door):
-            operation = self._send(kind, f"{method}_unary", request, reading=False)
+            operation = self._send(kind, f"{method}_unary", request)
             rounds = 0
             while operation.status.name != "DONE":
                 rounds += 1
                 # Each wait is held for up to two minutes by Google.
                 if rounds > OPERATION_SECONDS / 120 + 1:
                     raise OperateError(f"{what}: operation {operation.name} has not ended; look at it in the console")
-                operation = self._send(*self._waiting(operation), reading=True, timeout=150.0)
+                operation = self._send(*self._waiting(operation), timeout=150.0)
         errors = [one.message or one.code for one in operation.error.errors]
         if errors:
             raise OperateError(f"{what}: {'; '.join(errors)}")
@@ -111,11 +114,10 @@ class Api:
         """Runs several reads at the same time and returns their results in order."""
         return [future.result() for future in [self._pool.submit(job) for job in jobs]]
 
-    def _send(self, kind: str, method: str, request: dict[str, Any], *, reading: bool, timeout: float = 0.0) -> Any:
+    def _send(self, kind: str, method: str, request: dict[str, Any], timeout: float = TIMEOUT_SECONDS) -> Any:
         self._count(1)
-        more = {"retry": _retry()} if reading else {"retry": None}
         call = getattr(self._client(kind), method)
-        return call(request={"project": self.project, **request}, timeout=timeout or TIMEOUT_SECONDS, **more)
+        return call(request={"project": self.project, **request}, timeout=timeout, retry=_retry())
 
     def _client(self, kind: str) -> Any:
         with self._making:
@@ -145,9 +147,16 @@ def _library() -> Any:
 
 
 def _retry() -> Any:
+    """Requests are tried again for a while where that may help: not where nobody listens or the answer is no."""
     from google.api_core import exceptions, retry
+    from requests.exceptions import ConnectionError as BrokenError
 
-    temporary = retry.if_exception_type(exceptions.ServiceUnavailable, exceptions.TooManyRequests)
+    def temporary(error: BaseException) -> bool:
+        if isinstance(error, BrokenError):
+            # A connection that was kept open and that the other side has closed meanwhile.
+            return "Connection aborted" in str(error)
+        return isinstance(error, exceptions.ServiceUnavailable | exceptions.TooManyRequests)
+
     return retry.Retry(predicate=temporary, initial=0.5, maximum=5.0, timeout=_RETRY_SECONDS)
 
 

@@ -110,7 +110,7 @@ def next_best(fleet: Fleet, route: Route, gone: set[str]) -> Route | None:
         and other.next_hop
         and "/gateways/" not in other.next_hop
         and not other.warnings
-        and (not other.tags or set(route.tags) <= set(other.tags))
+        and (not other.tags or (route.tags and set(route.tags) <= set(other.tags)))
         and wide.subnet_of(IPv4Network(other.destination))
     ]
     return min(found, key=lambda other: (-IPv4Network(other.destination).prefixlen, other.priority), default=None)

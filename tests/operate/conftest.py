@@ -82,7 +82,10 @@ class Ground:
     async def _serve(self) -> None:
         self.cloud = self.machines.cloud = Cloud(self._folder, self.machines, speed=SPEED)
         await self.cloud.start()
-        server = uvicorn.Server(uvicorn.Config(create_app(self.cloud, TOKEN), log_level="warning", lifespan="off"))
+        config = uvicorn.Config(
+            create_app(self.cloud, TOKEN), log_level="warning", lifespan="off", timeout_keep_alive=600
+        )
+        server = uvicorn.Server(config)
         serving = asyncio.create_task(server._serve(sockets=[self._socket]))
         while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.01)
@@ -189,3 +192,10 @@ def multinic(
     for name, value in ground.environment().items():
         monkeypatch.setenv(name, value)
     return Command(monkeypatch, capsys)
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port on 127.0.0.1 that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

@@ -1,0 +1,56 @@
+"""`multinic --help` loads nothing heavy and is quick; completion works and never fails."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+
+HEAVY = ("google", "pulumi", "pulumi_gcp", "requests", "matplotlib", "starlette", "uvicorn", "rich.console")
+LOADED = """
+import sys
+sys.argv = ["multinic", "--help"]
+from multinic.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def test_help_loads_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert "rolling-update" in done.stdout
+    assert set(HEAVY).isdisjoint(done.stderr.split())
+
+
+def seconds(*command: str) -> float:
+    """CPU time of a program: unlike time itself, other work on the machine hardly adds to it."""
+    began = os.times()
+    subprocess.run([sys.executable, *command], capture_output=True, check=True)
+    ended = os.times()
+    return ended.children_user + ended.children_system - began.children_user - began.children_system
+
+
+def test_help_takes_at_most_twice_as_long_as_python_and_typer() -> None:
+    # By turns, so that both have the same machine.
+    rounds = [
+        seconds("-m", "multinic", "--help") / (seconds("-c", "pass") + seconds("-c", "import typer")) for _ in range(7)
+    ]
+    assert statistics.median(rounds) <= 2, rounds
+
+
+def complete(words: str, count: int, home: str) -> str:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": home, "_MULTINIC_COMPLETE": "complete_bash"}
+    environment |= {"COMP_WORDS": words, "COMP_CWORD": str(count)}
+    command = [sys.executable, "-c", "import sys; sys.argv = ['multinic']; from multinic.cli import main; main()"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=home)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout.strip()
+
+
+def test_completion_knows_the_commands_and_is_silent_without_a_fleet(tmp_path) -> None:
+    assert complete("multinic rol", 1, str(tmp_path)) == "rolling-update"
+    assert complete("multinic drain ", 2, str(tmp_path)) == ""

@@ -1,0 +1,91 @@
+"""The commands that change routers, with live TCP streams through a fleet of guests: no stream is lost."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from multinic.lab.client import running
+from multinic.lab.scenarios import flows
+from multinic.lab.scenarios.fleet import bytes_in, first_guest, routers, wait_until_serving
+from multinic.lab.scenarios.outcome import PROMISED_GAP_SECONDS
+from multinic.lab.scenarios.program import choose
+
+from .conftest import ROOT, Command
+
+SHORT = {
+    "next_hop": {"draining_sec": 5},
+    "health": {"heal": {"interval_sec": 3, "timeout_sec": 3}},
+}
+"""Draining and two heal checks are waited for with every VM; short ones show the same as the defaults."""
+REGION = "us-central1"
+
+
+@pytest.mark.guests
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_no_stream_is_lost(tmp_path, free_port, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    program = choose("in-process", ROOT)
+    config = program.config(SHORT, zones=2)
+    with running(tmp_path / "lab", port=free_port) as lab:
+        deployment = program.up(lab, config, lambda line: None)
+        fleet = wait_until_serving(lab, REGION, timeout=400)
+        monkeypatch.setenv("MULTINIC_LAB_ENDPOINT", lab.endpoint)
+        monkeypatch.setenv("MULTINIC_LAB_TOKEN", lab.token)
+        monkeypatch.setenv("MULTINIC_LAB_FOLDER", str(lab.folder))
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        command = Command(monkeypatch, capsys)
+
+        def multinic(*words, **more):
+            return command.json(*words, "--region", REGION, **more)
+
+        ends = [first_guest(deployment.outputs, role) for role in ("client", "server")]
+        with flows.opened(lab, fleet, *ends) as live:
+            victim = live.router.name
+            other = next(router.name for router in fleet if router.name != victim)
+            time.sleep(flows.WARM_UP_SECONDS)
+            zero = time.monotonic()
+
+            def flow():
+                """Waits until every stream has brought bytes after now."""
+                moment = time.monotonic()
+                while not live.flow_since(moment):
+                    assert time.monotonic() < moment + 120, "a stream stands still"
+                    time.sleep(0.1)
+
+            assert multinic("drain", victim)["done"]
+            flow()
+            quiet = next(router for router in routers(lab, REGION) if router.name == victim)
+            before, began = bytes_in(lab, quiet), time.monotonic()
+            time.sleep(1)
+            rate = (sum(bytes_in(lab, quiet)) - sum(before)) * 8 / 1e6 / (time.monotonic() - began)
+            assert rate < 1, "a drained router forwards nothing but probes"
+            # Drained in earnest: the other one may not go too.
+            assert "last healthy router" in command.refuses("heal", other, "--region", REGION, code=3)
+            assert multinic("undrain", victim)["done"]
+            assert multinic("heal", victim)["done"]
+            flow()
+            assert multinic("rolling-update")["done"]
+            flow()
+            planned = max(stream.longest_gap(zero, time.monotonic()) for stream in live.streams)
+            trace = multinic("trace", ends[0].name, ends[1].name)
+            assert trace["arrives"]
+
+            found = multinic("withdraw", "dev-left", "--yes", "--force")
+            assert "would stop" in found["plan"]["refusal"]
+            assert not multinic("trace", ends[0].name, ends[1].name, code=5)["arrives"]
+            assert multinic("restore", "dev-left")["done"]
+            flow()
+
+            seconds = multinic("panic", victim, "--yes")["seconds"]
+            assert 0 < seconds["detected"] < seconds["serves"]
+            flow()
+            logged = command("logs", "--region", REGION, "--event", "panic-requested", "--json")
+            figures = live.finish(zero, time.monotonic())
+            assert figures["lost_streams"] == 0, figures["gaps_s"]
+            assert figures["failed_connections"] == 0
+            assert planned <= PROMISED_GAP_SECONDS, "drain, undrain, heal and rolling-update move flows, nothing more"
+            assert victim in logged
+        program.down(deployment, lambda line: None)
