@@ -158,6 +158,22 @@ def execute(
 
 
 @app.command()
+def doctor() -> None:
+    """Say what of the lab works on this machine, and how to cure what does not."""
+    from multinic.lab.guests import doctor as guests_doctor
+
+    checks = guests_doctor.checks()
+    for check in checks:
+        _say(f"{'ok' if check.problem is None else 'missing' if check.needed else 'without':8}{check.what}")
+        if check.problem:
+            _say(f"{'':8}{check.problem}")
+    if any(check.problem and check.needed for check in checks):
+        _say("Without guests the lab runs all the same: multinic lab up --no-guests")
+        raise typer.Exit(1)
+    _say("Guests run here.")
+
+
+@app.command()
 def clean(folder: Annotated[Path, typer.Option(help="Folder that holds the labs' folders.")] = STATE) -> None:
     """Clear whatever killed labs left: processes, namespaces, mounts, control groups, files."""
     from multinic.lab.remains import clean as clean_remains

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from . import schedules
 from .autoscaling import Load, Point, Policy, needed, policy_of, recommend
+from .errors import ApiError
 from .links import key_of
 from .readings import Reading, load, read
 
@@ -40,7 +41,11 @@ class AutoscalerRuns:
             for key, value in there.items():
                 policy = policy_of(value)
                 if policy is not None:
-                    self._step(key, key_of(value["target"]), policy)
+                    try:
+                        self._step(key, key_of(value["target"]), policy)
+                    except ApiError as error:
+                        # A full disk, for one: the next sample decides again.
+                        self._cloud.events.add("group", key_of(value["target"]), "error", reason=error.message)
             for key in self._histories.keys() - there.keys():
                 del self._histories[key]
             # Lets others act when the clock is fast.

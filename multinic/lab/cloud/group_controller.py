@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .errors import ApiError
 from .group_members import GroupMembers
 from .group_plan import Target, decide
 from .group_states import GroupStates, template_of
-from .group_work import GroupWork
+from .group_work import RETRY_SECONDS, GroupWork
 from .store import Object
 
 if TYPE_CHECKING:
@@ -72,7 +73,12 @@ class GroupController:
             self._wake.clear()
             if value.get("_deleting"):
                 return
-            wait = self.step(value)
+            try:
+                wait = self.step(value)
+            except ApiError as error:
+                # A full disk, for one: what was not begun is decided again.
+                self._cloud.events.add("group", self.key, "error", reason=error.message)
+                wait = RETRY_SECONDS
             await self._cloud.clock.wait(self._wake, wait)
 
     def step(self, value: Object) -> float | None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .errors import ApiError
 from .links import name_of
 from .managed import Managed
 from .store import Object
 
 if TYPE_CHECKING:
     from .cloud import Cloud
+
+
+RETRY_SECONDS = 1.0
+"""Between two attempts to write to a disk that is full."""
 
 
 class GroupMembers:
@@ -55,7 +61,16 @@ class GroupMembers:
         if value is not None:
             members = [[m.name, m.zone, m.template, m.action] for m in self._members.values()]
             if members != value.get("_members"):
-                self._cloud.store.put(self._key, {**value, "_members": members})
+                try:
+                    self._cloud.store.put(self._key, {**value, "_members": members})
+                except ApiError as error:
+                    # A full disk. What the group does goes on; it is kept as soon as there is room.
+                    self._cloud.events.add("group", self._key, "not noted", reason=error.message)
+                    self._cloud.background(self._save_later())
+
+    async def _save_later(self) -> None:
+        await asyncio.sleep(RETRY_SECONDS)
+        self.save()
 
     def instance_key(self, member: Managed) -> str:
         """Key of a member's instance."""

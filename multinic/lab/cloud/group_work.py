@@ -109,7 +109,14 @@ class GroupWork:
             if before is not None and not before.done():
                 before.cancel()
                 await asyncio.gather(before, return_exceptions=True)
-            await work()
+            while True:
+                try:
+                    await work()
+                    break
+                except ApiError as error:
+                    # Each step may be done again: what is made already is left as it is.
+                    self._note(member, error)
+                    await self._cloud.clock.sleep(RETRY_SECONDS)
             self._wake()
 
         member.job = asyncio.get_running_loop().create_task(job())

@@ -19,6 +19,7 @@ from .store import Object
 if TYPE_CHECKING:
     from .cloud import Cloud
 
+RETRY_SECONDS = 1.0
 STOP_SECONDS = 90.0
 """How long a shutdown may take: https://cloud.google.com/compute/docs/shutdownscript#limitations"""
 SPOT_STOP_SECONDS = 30.0
@@ -198,9 +199,24 @@ class Machines:
             # A VM that was powered off from inside or preempted stays down, unless a group repairs it:
             # https://cloud.google.com/compute/docs/instances/instance-life-cycle
             self._panicked.discard(key)
+            if not self._note_stop(key):
+                self._cloud.background(self._note_stop_later(key, value["id"]))
+
+    def _note_stop(self, key: str) -> bool:
+        """Writes that a machine stopped; False where the disk is full."""
+        try:
             self._cloud.instances.set_status(key, "TERMINATED")
-            self._cloud.fabric.changed()
-            self._cloud.groups.instance_changed(key)
+        except ApiError as error:
+            self._cloud.events.add("machine", key, "not noted", reason=error.message)
+            return False
+        self._cloud.fabric.changed()
+        self._cloud.groups.instance_changed(key)
+        return True
+
+    async def _note_stop_later(self, key: str, identity: str) -> None:
+        await asyncio.sleep(RETRY_SECONDS)
+        if self._is(key, identity) and not self._note_stop(key):
+            self._cloud.background(self._note_stop_later(key, identity))
 
     def _is(self, key: str, identity: str) -> bool:
         value = self._cloud.store.get(key)

@@ -20,6 +20,7 @@ PROGRAMS = {
     "nsenter": "util-linux",
     "setpriv": "util-linux",
     "systemd-nspawn": "systemd-container",
+    "tc": "iproute2",
 }
 """Program → Debian's package."""
 
@@ -42,22 +43,24 @@ table ip try {
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that guests need.
+    """One thing that guests need, or can use.
 
     Attributes:
         what: In a few words.
         problem: Why it does not work and how to cure it; None if it works.
+        needed: False if guests run without it.
     """
 
     what: str
     problem: str | None = None
+    needed: bool = True
 
 
 def checks() -> list[Check]:
     """Tries all that guests need, in namespaces that are gone afterwards; stops where going on makes no sense."""
     found: list[Check] = []
     for what, attempt in _ATTEMPTS.items():
-        found.append(Check(what, attempt()))
+        found.append(Check(what, attempt(), needed=what not in _OPTIONAL))
         if found[-1].problem and what in _GROUND:
             break
     return found
@@ -65,7 +68,7 @@ def checks() -> list[Check]:
 
 def why_no_guests() -> str | None:
     """Why guests cannot run on this machine, with the cure; None if they can."""
-    return next((check.problem for check in checks() if check.problem), None)
+    return next((check.problem for check in checks() if check.problem and check.needed), None)
 
 
 def _linux() -> str | None:
@@ -118,6 +121,19 @@ def _veth() -> str | None:
     return None if said is None else f"veth devices do not work here ({said}): use a kernel with CONFIG_VETH."
 
 
+def _caps() -> str | None:
+    said = _try(
+        "ip link add q0 type veth peer name q1; tc qdisc add dev q0 root tbf rate 1gbit burst 128kb limit 256kb; "
+        "tc qdisc add dev q1 clsact; tc filter add dev q1 ingress bpf direct-action bytecode '1,6 0 0 0'"
+    )
+    if said is None:
+        return None
+    return (
+        f"What VMs send is not capped here ({said}): bandwidth is then the machine's. It needs a kernel with "
+        "CONFIG_NET_SCH_TBF, CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF and CONFIG_BPF_SYSCALL."
+    )
+
+
 def _overlay() -> str | None:
     """Tried where disks of guests lie by default: another overlay, for one, cannot hold them."""
     folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
@@ -158,8 +174,10 @@ _ATTEMPTS: dict[str, Callable[[], str | None]] = {
     "cgroup2": _cgroup,
     "veth": _veth,
     "nftables": _nftables,
+    "egress caps": _caps,
     "overlayfs": _overlay,
     "disk space": _space,
     "package sources": _sources,
 }
 _GROUND = {"Linux", "root", "programs", "namespaces"}
+_OPTIONAL = {"egress caps"}

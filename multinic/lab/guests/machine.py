@@ -30,6 +30,12 @@ POWER_OFF = signal.SIGRTMIN + 4
 """systemd as process 1 takes it for ``systemctl poweroff``; see systemd(1)."""
 
 
+def _told(key: str, error: OSError) -> SubstrateError:
+    """What the host's disk or kernel refused, with the cure of the usual case."""
+    where = f" ({error.filename})" if error.filename else ""
+    return SubstrateError(f"{key} cannot run: {error.strerror}{where}; free some space or memory, and start it again")
+
+
 class _Reason(Enum):
     PANIC = "panic"
     RESET = "reset"
@@ -94,6 +100,10 @@ class Guest:
 
     async def start(self) -> None:
         """Switches on and returns once process 1 runs."""
+        first = self._first_boot
+        if self._life is not None and first is not None and first.done() and first.exception() is not None:
+            # It failed and is being tidied up.
+            await asyncio.wait({self._life})
         if not self.alive:
             self._reason = None
             self._first_boot = asyncio.get_running_loop().create_future()
@@ -198,9 +208,11 @@ class Guest:
                     if reason is not _Reason.STOP:
                         self._tell(MachineEvent.STOPPED)
                     return
-        except SubstrateError as error:
+        except (SubstrateError, OSError) as caught:
+            error = caught if isinstance(caught, SubstrateError) else _told(self.machine.key, caught)
             if first_boot.done():
-                self._nspawn.print(str(error))
+                with contextlib.suppress(OSError):
+                    self._nspawn.print(str(error))
                 self._tell(MachineEvent.STOPPED)
             else:
                 first_boot.set_exception(error)

@@ -186,7 +186,11 @@ class Nspawn:
                     await asyncio.wait({message, ended}, return_when=asyncio.FIRST_COMPLETED)
                     if not message.done():
                         tail = self.serial_output()[-400:].strip()
-                        raise SubstrateError(f"{machine.key} did not boot: {tail or 'systemd-nspawn ended'}")
+                        raise SubstrateError(
+                            f"{machine.key} did not boot: {tail or 'systemd-nspawn ended'}. `multinic lab doctor` says "
+                            "what is missing here; an image that is broken is built anew after "
+                            f"rm -r {self._image.layers[-1].parent}"
+                        )
                     for line in message.result().decode(errors="replace").splitlines():
                         key, _, value = line.partition("=")
                         if key == "X_NSPAWN_LEADER_PID":

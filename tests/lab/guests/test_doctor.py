@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from multinic.cli import lab as cli
 from multinic.lab.guests import doctor, image
 
 
@@ -23,6 +25,26 @@ def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert doctor.why_no_guests() == "Guests need root: run it with sudo."
     assert [check.what for check in doctor.checks()] == ["Linux", "root"], "nothing more is tried"
+
+
+def test_a_kernel_without_a_feature_is_told_by_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each trial fails as on a machine that lacks what it tries; what guests can do without does not stop them."""
+    monkeypatch.setattr(doctor, "_ATTEMPTS", {**doctor._ATTEMPTS, **dict.fromkeys(doctor._GROUND, lambda: None)})
+    monkeypatch.setattr(doctor, "_try", lambda script, text="": "Operation not supported")
+    found = {check.what: check.problem for check in doctor.checks() if check.problem}
+    assert "nftables 1.0 or newer" in found["nftables"]
+    assert "CONFIG_VETH" in found["veth"]
+    assert "cgroup2 cannot be mounted" in found["cgroup2"]
+    assert "XDG_STATE_HOME" in found["overlayfs"]
+    assert "not capped here (Operation not supported)" in found["egress caps"]
+    monkeypatch.setattr(doctor, "_ATTEMPTS", {"egress caps": lambda: "not capped"})
+    assert doctor.why_no_guests() is None
+
+    told = CliRunner().invoke(cli.app, ["doctor"])
+    assert told.exit_code == 0 and "without egress caps" in told.output
+    monkeypatch.setattr(doctor, "_ATTEMPTS", {"root": lambda: "Guests need root: run it with sudo."})
+    told = CliRunner().invoke(cli.app, ["doctor"])
+    assert told.exit_code == 1 and "sudo" in told.output and "--no-guests" in told.output
 
 
 def test_another_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from multinic.lab import remains
 from multinic.lab.guests.exec import PIPE, GuestError, GuestProcess, run_in_guest
+from multinic.lab.guests.image import Image
 from multinic.lab.guests.linux import LinuxSubstrate
 from multinic.lab.substrate import (
     FirewallRule,
@@ -202,6 +203,30 @@ async def changes_of_mind(folder: Path) -> None:
             await substrate.panic(key("g1"))
 
 
+async def faults(folder: Path) -> None:
+    """What the host refuses, and an image that is broken: a sentence with a cure, and nothing is left."""
+    async with lab(folder) as here:
+        substrate, whole = here.substrate, here.substrate._image
+        empty = folder / "images" / "empty"
+        empty.mkdir(parents=True)
+        substrate._image = Image((empty, empty))
+        with pytest.raises(SubstrateError, match=r"(?s)did not boot: .*rm -r .*/images"):
+            await substrate.start(machine("g1", 11))
+        await substrate.delete(key("g1"))
+        substrate._image = whole
+        (folder / "machines").rmdir()
+        (folder / "machines").write_text("in the way")
+        with pytest.raises(SubstrateError, match=r"cannot run: Not a directory .*free some space"):
+            await substrate.start(machine("g1", 11))
+        (folder / "machines").unlink()
+        # The same machine runs once that is mended.
+        await substrate.start(machine("g1", 11))
+        await here.ready("g1")
+        await substrate.delete(key("g1"))
+        assert not [path for path in Path("/run/netns").iterdir() if path.name.startswith(("vm-", "host-"))]
+        assert not list((folder / "machines").iterdir())
+
+
 async def programs(folder: Path) -> None:
     async with lab(folder, nic_names="eth") as here:
         await here.substrate.start(machine("g1", 11))
@@ -237,6 +262,8 @@ async def programs(folder: Path) -> None:
 
 
 @pytest.mark.guests
-@pytest.mark.parametrize("check", [life, slow_power_off, changes_of_mind, programs], ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", [life, slow_power_off, changes_of_mind, faults, programs], ids=lambda check: check.__name__
+)
 def test_guests(check: Any, tmp_path: Path) -> None:
     run_inside(check, tmp_path, timeout=240)
