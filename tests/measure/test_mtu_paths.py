@@ -100,6 +100,7 @@ def test_unequal_networks_with_errors_that_arrive(line: Line, left: int, right: 
     assert line.walk().findings == walked.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "right", "wide"), [(8896, 1460, "left"), (1460, 8896, "right")])
 def test_unequal_networks_without_errors_hang(line: Line, left: int, right: int, wide: str) -> None:
     line.set(left, right=right)
@@ -115,6 +116,7 @@ def test_unequal_networks_without_errors_hang(line: Line, left: int, right: int,
     assert any("maxseg size set 1420" in cure for cure in finding.cures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", ["left", "right"])
 def test_a_router_nic_that_is_too_small_swallows_silently(line: Line, wide: str) -> None:
     """The NIC that receives is smaller than the one that sends: no error can exist."""
@@ -158,6 +160,7 @@ def test_what_the_command_says(line: Line) -> None:
     assert check([line.left, line.right], with_docker=False).sound
 
 
+@pytest.mark.slow
 def test_nobody_there_is_said(line: Line) -> None:
     with pytest.raises(MeasureError, match=r"no answer from 10\.2\.0\.77"):
         probe.measure(line.left, line.right, "10.2.0.77", 1460)

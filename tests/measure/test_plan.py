@@ -32,7 +32,7 @@ def made(demand: Demand) -> Plan | None:
         return None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(demands)
 def test_what_is_planned_does_what_is_asked(demand: Demand) -> None:
     found = made(demand)
@@ -50,7 +50,7 @@ def test_what_is_planned_does_what_is_asked(demand: Demand) -> None:
         assert fewer * found.router < demand.gbps * (1 + 1e-6), "one router a zone less would do too"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(demands, st.floats(1, 5))
 def test_more_demand_never_gives_less(demand: Demand, times: float) -> None:
     """More Gbit/s with packets of the same size, or more availability: never less capacity, never cheaper."""
@@ -63,7 +63,7 @@ def test_more_demand_never_gives_less(demand: Demand, times: float) -> None:
     assert large.monthly >= small.monthly * (1 - 1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(demands, st.floats(1, 5))
 def test_more_packets_never_cost_less(demand: Demand, times: float) -> None:
     demand = replace(demand, packets=max(demand.packets, demand.gbps * 1e9 / 8 / 200))
