@@ -28,7 +28,7 @@ def _show(verdict: Verdict, as_json: bool) -> None:
         print(json.dumps(verdict.as_json(), indent=2))
     else:
         print("\n".join(text_table(verdict.rows(), verdict.notes())))
-    sys.exit(0 if verdict.sound else 1)
+    sys.exit(0 if verdict.sound else 5)
 
 
 @app.command()
@@ -40,7 +40,7 @@ def check(
     lab: LabFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hosts one by one: NICs against their networks, Docker against the NICs. Exit code 1 if something breaks."""
+    """Hosts one by one: NICs against their networks, Docker against the NICs. Exit code 5 if something breaks."""
     from multinic.measure import shell
     from multinic.measure.mtu.check import check as check_hosts
 
@@ -58,7 +58,7 @@ def path(
     lab: LabFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hop by hop from A to B, with probes in both directions (UDP port 5299). Exit code 1 if something breaks."""
+    """Hop by hop from A to B, with probes in both directions (UDP port 5299). Exit code 5 if something breaks."""
     from multinic.measure import shell
     from multinic.measure.mtu.check import between
 
