@@ -63,6 +63,19 @@ def daemon(folder: Path, *before: str) -> Iterator[tuple[Lab, subprocess.Popen[s
             process.kill()
 
 
+def listening(process: int) -> set[str]:
+    """Addresses of the IPv4 and IPv6 sockets on which a process listens."""
+    sockets = {str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                raw = bytes.fromhex(fields[1].partition(":")[0])
+                found.add(socket.inet_ntop(socket.AF_INET, raw[::-1]) if table == "tcp" else raw.hex())
+    return found
+
+
 def networks(lab: Lab) -> list[str]:
     return [network["name"] for network in lab.items("global/networks")]
 
@@ -78,6 +91,7 @@ def test_a_killed_lab_has_its_objects_and_its_token_again(tmp_path):
         token = lab.token
         assert stat.S_IMODE((folder / "lab.json").stat().st_mode) == 0o600
         assert stat.S_IMODE((folder / "token").stat().st_mode) == 0o600
+        assert listening(process.pid) == {"127.0.0.1"}
         # A second lab in this folder is refused; one in another folder with another port is not.
         assert "runs in" in fails(folder)
         with daemon(tmp_path / "other") as (other, _):
