@@ -1,7 +1,7 @@
 # Everything a person does with a clone. `make` alone prints this list.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all faults guest-benchmark boot-benchmark guest-matrix kernel-panic lab-benchmark
+.PHONY: help setup demo test test-all faults guest-benchmark boot-benchmark guest-matrix kernel-panic lab-benchmark cloud-benchmark
 .PHONY: engine-benchmark lint format pulumi requirements clean
 
 PYTHON ?= python3
@@ -41,6 +41,9 @@ guest-matrix: setup ## Routers on Debian 11, 12 and 13, beside the guest agent, 
 
 kernel-panic: setup ## kpanic panics Debian's own kernel in QEMU, which reboots (root, some minutes)
 	@exec .venv/bin/python tests/lab/guests/kernel_panic.py
+
+cloud-benchmark: setup ## The lab's packets and `pulumi up` with guests, as ratios (root, some 3 minutes; PORT=)
+	@exec .venv/bin/python tests/lab/benchmark.py $(if $(PORT),--port $(PORT))
 
 lab-benchmark: setup ## Requests a second and memory of a lab without guests, 40 routers in 20 networks (PORT=)
 	@exec .venv/bin/python tests/lab/api/benchmark.py $(if $(PORT),--port $(PORT))

@@ -22,7 +22,7 @@ WITH_PORTS = {6, 17, 132}
 IDLE_SECONDS = 600
 """Idle connections are forgotten after 10 minutes. https://cloud.google.com/firewall/docs/firewalls#specifications"""
 SETS = {"flows": f"typeof iifname . ct id; size 262144; flags dynamic,timeout; timeout {IDLE_SECONDS}s;"}
-"""Which connections were allowed at which NIC, in either direction."""
+"""Which connections were allowed at which router's NIC, in either direction."""
 
 
 def firewall(rules: Iterable[FirewallRule], ports: Sequence[Port]) -> dict[str, list[str]]:
@@ -35,20 +35,37 @@ def firewall(rules: Iterable[FirewallRule], ports: Sequence[Port]) -> dict[str, 
     ingress = [line for rule in ordered if rule.ingress for line in _lines(rule, ports)]
     egress = [line for rule in ordered if not rule.ingress for line in _lines(rule, ports)]
     return {
-        "leave": [_known("iifname", "return"), "jump egress", _remember("iifname")],
-        "arrive": [_known("oifname", "accept"), "jump ingress", _remember("oifname"), "accept"],
+        "leave": [*_known("iifname", ports, "return"), "jump egress", *_remember("iifname", ports)],
+        "arrive": [*_known("oifname", ports, "accept"), "jump ingress", *_remember("oifname", ports), "accept"],
         "egress": egress,
         "ingress": [*ingress, 'counter drop comment "implied deny ingress"'],
     }
 
 
-def _known(device: str, verdict: str) -> str:
-    """Lets pass what belongs to a connection that this NIC knows, which counts as its use."""
-    return f"{device} . ct id @flows update @flows {{ {device} . ct id }} {verdict}"
+def _forwarders(ports: Sequence[Port]) -> str:
+    """The NICs that connections may pass in one direction only, as a set; empty without one."""
+    devices = [f'"{port.device}"' for port in ports if port.can_ip_forward]
+    return f"{{ {', '.join(devices)} }}" if devices else ""
 
 
-def _remember(device: str) -> str:
-    return f"update @flows {{ {device} . ct id }}"
+def _known(device: str, ports: Sequence[Port], verdict: str) -> list[str]:
+    """Lets pass what belongs to a connection that this NIC knows.
+
+    All of a connection passes the NICs at its ends, so that these know what the network's connection table knows; a
+    router's NIC is looked up, which counts as use of the connection.
+    """
+    forwarders = _forwarders(ports)
+    if not forwarders:
+        return [f"ct state established {verdict}"]
+    return [
+        f"{device} != {forwarders} ct state established {verdict}",
+        f"{device} . ct id @flows update @flows {{ {device} . ct id }} {verdict}",
+    ]
+
+
+def _remember(device: str, ports: Sequence[Port]) -> list[str]:
+    forwarders = _forwarders(ports)
+    return [f"{device} {forwarders} update @flows {{ {device} . ct id }}"] if forwarders else []
 
 
 def _lines(rule: FirewallRule, ports: Sequence[Port]) -> list[str]:
