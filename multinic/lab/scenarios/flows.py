@@ -29,6 +29,8 @@ STALL_SECONDS = 0.05
 """Shorter gaps are the pace of the streams and of their reports."""
 AROUND_SECONDS = 0.5
 """A stall of the machine touches streams within so much of each other."""
+CAUSE_SECONDS = 1.0
+"""A gap begins so soon after its cause; one that nothing came before is a packet that the machine lost."""
 _numbers = itertools.cycle(range(200))
 """No port is used twice in a while: the one before may still wait for the last segments of its connection."""
 
@@ -61,17 +63,18 @@ class Flows:
         """Whether every stream that is not lost has brought bytes after this moment."""
         return all(stream.flows_since(moment) or stream.lost for stream in self.streams)
 
-    def finish(self, zero: float, ended: float) -> dict[str, Any]:
+    def finish(self, zero: float, ended: float, changes: Sequence[float]) -> dict[str, Any]:
         """Ends all connections in order and returns what they noticed, as fields of `Figures`.
 
         Args:
             zero: Moment of the event.
             ended: Until when the streams count.
+            changes: Moments at which something changed in the lab; no other can be the cause of a gap.
         """
         began = zero - WARM_UP_SECONDS
         gaps = {stream.title: stream.gaps(began, ended) for stream in self.streams}
         longest = max((found[0] for found in gaps.values()), key=lambda gap: gap.seconds)
-        caused = max(self._caused(gap, began, ended) for found in gaps.values() for gap in found)
+        caused = max(self._caused(gap, began, ended, changes) for found in gaps.values() for gap in found)
         samples = {stream.title: [_shifted(sample, zero) for sample in stream.samples] for stream in self.streams}
         lost = sum(stream.lost for stream in self.streams)
         for stream in self.streams:
@@ -92,10 +95,12 @@ class Flows:
             "samples": samples,
         }
 
-    def _caused(self, gap: Gap, began: float, ended: float) -> float:
-        """A gap less the longest one that a control stream had at that time."""
+    def _caused(self, gap: Gap, began: float, ended: float, changes: Sequence[float]) -> float:
+        """What changes caused of a gap: all but the longest one that a control stream had at that time, or nothing."""
         if gap.seconds < STALL_SECONDS:
             return gap.seconds
+        if not any(gap.start - CAUSE_SECONDS <= change <= gap.end for change in changes):
+            return 0.0
         since, until = max(began, gap.start - AROUND_SECONDS), min(ended, gap.end + AROUND_SECONDS)
         own = max((control.gaps(since, until)[0].seconds for control in self.controls), default=0.0)
         return max(0.0, gap.seconds - own)

@@ -57,7 +57,7 @@ def observe(scenario: Scenario, stage: Stage, within: float = RANDOM_SECONDS) ->
         scenario.act(stage)
         ready = stage.wait_until_whole()
         seen = stage.events_of(live.router.key)
-        noticed = live.finish(stage.zero, time.monotonic())
+        noticed = live.finish(stage.zero, time.monotonic(), stage.changes())
     whole = stage.zero + ready
     sizes = {"lab_mb": round(own, 1), "guest_mb": round(max(guests), 1)}
     return Observation(noticed | sizes, round(ready, 2), [event for event in seen if event["time"] <= whole])

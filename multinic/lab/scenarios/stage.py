@@ -192,6 +192,10 @@ class Stage:
         """What happened to a router since the event."""
         return [event for event in self.lab.events(self._began) if event["subject"] == key]
 
+    def changes(self) -> list[float]:
+        """When something changed since the event, it included: rules, VMs, health, groups."""
+        return [self.zero, *(event["time"] for event in self.lab.events(self._began))]
+
     def wait_until_serving(self) -> list[RouterState]:
         """Waits until every router that the groups want serves, and returns them."""
         left = TIMEOUT_SECONDS + 4 * self.boot_delay

@@ -51,7 +51,15 @@ def test_flows_since_looks_at_the_newest_bytes() -> None:
 
 def test_a_stall_that_a_control_noticed_too_is_the_machines_own() -> None:
     live = Flows(ROUTER, [], [stream((1.0, 5.0), (5.3, 9.9)), stream((1.0, 9.9))], [])
-    assert live._caused(Gap(5.0, 5.4), 0.0, 10.0) == pytest.approx(0.1)
-    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0) == pytest.approx(0.4), "the controls flowed at that time"
-    assert live._caused(Gap(5.1, 5.14), 0.0, 10.0) == pytest.approx(0.04)
-    assert Flows(ROUTER, [], [], [])._caused(Gap(5.0, 5.4), 0.0, 10.0) == pytest.approx(0.4)
+    changes = [4.5, 6.5]
+    assert live._caused(Gap(5.0, 5.4), 0.0, 10.0, changes) == pytest.approx(0.1)
+    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0, changes) == pytest.approx(0.4), "the controls flowed at that time"
+    assert live._caused(Gap(5.1, 5.14), 0.0, 10.0, changes) == pytest.approx(0.04)
+    assert Flows(ROUTER, [], [], [])._caused(Gap(5.0, 5.4), 0.0, 10.0, changes) == pytest.approx(0.4)
+
+
+def test_a_gap_before_which_nothing_changed_has_no_cause_in_the_event() -> None:
+    live = Flows(ROUTER, [], [], [])
+    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0, [4.5, 8.0]) == 0
+    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0, [4.5, 7.1]) == pytest.approx(0.4), "it changed while it lasted"
+    assert live._caused(Gap(5.0, 9.0), 0.0, 10.0, [4.5]) == pytest.approx(4.0)
