@@ -20,8 +20,8 @@ class Figures:
         boot_delay_s: Added to each boot, since guests boot faster here than VMs of a cloud.
         up_s: From the program's start until all routers served.
         longest_gap_s: The longest of the streams' gaps.
-        caused_gap_s: Likewise, less the machine's own: what a stream without a router had at that time; and gaps before which nothing
-            changed in the lab do not count.
+        caused_gap_s: Likewise, less what a stream without a router had at that time, which is the machine's own; a gap
+            before which nothing changed in the lab does not count.
         gap_span_s: When the longest began and ended.
         gaps_s: Longest gap by stream.
         lost_streams: Streams that broke.
