@@ -12,8 +12,8 @@ from multinic.cli.options import AsJson, Place, placed
 from multinic.cli.output import Output, plain, show, table
 
 if TYPE_CHECKING:
+    from multinic.operate.flow import Flow
     from multinic.operate.logs import Entry
-    from multinic.operate.trace import Flow
 
 
 @placed
@@ -101,22 +101,24 @@ def _show(flow: Flow) -> None:
 @placed
 def doctor(place: Place, json: AsJson = False) -> None:
     """Look at APIs, permissions, quotas, firewall, MTU, image, groups and routes: what is missing, with the cure."""
-    from multinic.operate import doctor
+    from multinic.operate import doctor, project
     from multinic.operate.errors import FoundError, OperateError
 
     with place.opened() as (api, reader):
-        found = doctor.project(api)
+        found = project.project(api)
         try:
             fleet = reader.read()
         except OperateError as error:
-            found.append(doctor.Finding("fleet", doctor.BAD, str(error), "`pulumi up`, or name it: --region, --fleet"))
+            found.append(
+                project.Finding("fleet", project.BAD, str(error), "`pulumi up`, or name it: --region, --fleet")
+            )
         else:
             found.extend(doctor.fleet(api, fleet))
     Output(json).result(found)
     if not json:
         rows = [(one.state, one.what, one.detail, one.cure) for one in found]
         show(table(f"Doctor: {api.project}", ("state", "what", "seen", "cure"), rows))
-    missing = [one for one in found if one.state == doctor.BAD]
+    missing = [one for one in found if one.state == project.BAD]
     if missing:
         raise FoundError(f"{len(missing)} things are missing, such as {missing[0].what}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -115,7 +114,7 @@ class Reader:
 
     def _instances(self, fleet: Fleet, group: Group) -> list[Any]:
         # Only the fleet's own: each carries the guest's files in its metadata, some 100 KB.
-        only = f"name eq '{re.escape(group.base)}-.*'"
+        only = f"name eq '{group.base}-.*'"
         return self.api.items("Instances", project=fleet.project, zone=group.zone, filter=only)
 
     def _health(self, fleet: Fleet, hop: Hop, group: Group) -> list[Any]:

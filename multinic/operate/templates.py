@@ -40,8 +40,7 @@ def read(api: Api, fleet: Fleet) -> list[Template]:
     """
     stems = sorted({stem(group.template) for group in fleet.groups})
     jobs: list[Any] = [
-        partial(api.items, "InstanceTemplates", project=fleet.project, filter=f"name eq '{re.escape(one)}-.*'")
-        for one in stems
+        partial(api.items, "InstanceTemplates", project=fleet.project, filter=f"name eq '{one}-.*'") for one in stems
     ]
     jobs.append(partial(api.items, "InstanceGroupManagers", "aggregated_list", project=fleet.project))
     *found, managers = api.together(*jobs)

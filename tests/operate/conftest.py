@@ -47,6 +47,12 @@ class Machines(NoMachines):
         # A VM that was recreated is well again.
         self.ill.discard(machine.name)
 
+    async def panic(self, machine: str) -> None:
+        # Silent for a while, then it has booted again.
+        name = machine.rpartition("/")[2]
+        self.dull.add(name)
+        asyncio.get_running_loop().call_later(1.0, self.dull.discard, name)
+
     async def probe(self, probe: Probe) -> ProbeResult:
         machine = self.cloud.store.get(probe.machine)
         if machine is None or machine["name"] in self.ill:

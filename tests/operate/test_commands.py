@@ -78,6 +78,7 @@ def test_drain_and_undrain_a_vm_and_a_zone_twice(multinic, fleet):
     assert len(healthy(fleet())) == 3
 
 
+@pytest.mark.slow
 def test_a_drain_leaves_other_metadata_alone(ground, multinic, fleet):
     router = fleet()["routers"][0]
     key = f"projects/lab/zones/{router['zone']}/instances/{router['name']}"
@@ -112,6 +113,7 @@ def test_the_last_healthy_router_is_not_taken_but_by_force(multinic, fleet):
     multinic("undrain", names[1])
 
 
+@pytest.mark.slow
 def test_heal_brings_another_vm_under_the_name(multinic, fleet):
     before = {router["name"]: router["id"] for router in fleet()["routers"]}
     name = in_zone(fleet(), ZONES[1])
@@ -229,6 +231,7 @@ def test_withdraw_and_restore_bring_the_same_route_back(ground, multinic, fleet)
     assert "has no withdrawn route" in multinic("restore", "--all")
 
 
+@pytest.mark.slow
 def test_a_withdrawal_that_was_cut_off_is_finished_by_giving_it_again(ground, multinic, fleet, monkeypatch):
     from multinic.operate import records
 
@@ -248,6 +251,7 @@ def test_a_withdrawal_that_was_cut_off_is_finished_by_giving_it_again(ground, mu
     assert {one["state"] for one in multinic.json("routes")} == {"in force"}
 
 
+@pytest.mark.slow
 def test_routes_whose_load_balancer_is_gone_and_leftovers_are_deleted_when_asked_for(ground, multinic, fleet):
     network = fleet()["hops"][0]["network_link"]
 
@@ -341,6 +345,7 @@ def test_an_upgrade_stops_where_the_new_fleet_falls_ill(ground, multinic, fleet,
         assert time.monotonic() < deadline
 
 
+@pytest.mark.slow
 def test_templates_that_nobody_uses_are_deleted(ground, multinic, fleet):
     used = fleet()["groups"][0]["template"]
     old = used[:-7] + "0000000"
@@ -454,8 +459,10 @@ def test_a_trace_tells_what_is_in_the_way(ground, multinic, fleet):
         wait_for(multinic, lambda found: len(healthy(found["fleet"])) == 3)
 
 
-def test_panic_asks_first_and_needs_a_way_into_the_guest(multinic, fleet):
+def test_panic_asks_first_and_counts_the_seconds(multinic, fleet):
     name = fleet()["routers"][0]["name"]
+    seconds = multinic.json("panic", name, "--yes")["seconds"]
+    assert 0 < seconds["detected"] < seconds["serves"]
     assert "give --yes" in multinic.refuses("panic", name, code=3)
     assert "systemctl start kpanic" in multinic("panic", name, "--dry-run")
 

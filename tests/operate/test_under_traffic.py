@@ -82,7 +82,7 @@ def test_no_stream_is_lost(tmp_path, free_port, monkeypatch, capsys):
             seconds = multinic("panic", victim, "--yes")["seconds"]
             assert 0 < seconds["detected"] < seconds["serves"]
             flow()
-            logged = command("logs", "--region", REGION, "--event", "panic-requested", "--json")
+            logged = command("logs", victim, "--region", REGION, "--event", "routing-up", "--json")
             figures = live.finish(zero, time.monotonic())
             assert figures["lost_streams"] == 0, figures["gaps_s"]
             assert figures["failed_connections"] == 0
