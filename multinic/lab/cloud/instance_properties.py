@@ -167,6 +167,10 @@ class Properties:
         machine = catalog.MACHINE_TYPES.get(name)
         if machine is None:
             raise invalid(self._field("machineType"), text, "The referenced machineType resource cannot be found.")
+        zone = re.search(r"(?:^|/)zones/([^/]+)/", text)
+        if zone and self.scope.startswith("zones/") and self.scope != f"zones/{zone[1]}":
+            # Machine types are resources of a zone: https://cloud.google.com/compute/docs/machine-resource
+            raise invalid(self._field("machineType"), text, f"The machine type must be in '{self.scope}'.")
         nics = self.value["networkInterfaces"]
         if len(nics) > machine.nics:
             # https://cloud.google.com/vpc/docs/multiple-interfaces-concepts#max-interfaces

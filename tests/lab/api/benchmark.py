@@ -2,7 +2,7 @@
 
 40 routers in 20 networks' worth of objects: ten fleets of four routers, each between two networks of its own, made,
 read, changed and deleted through the front door on a real socket by as many clients as the machine has cores. Then
-memory after two, four and eight times as many objects: linear growth is a ratio of 1.
+memory after four, six and eight times as many objects: linear growth is a ratio of 1.
 """
 
 from __future__ import annotations
@@ -184,12 +184,12 @@ def speed(port: int, rounds: int) -> None:
 
 
 def growth(port: int) -> None:
-    """Prints memory after two, four and eight times the objects."""
+    """Prints memory after four, six and eight times the objects."""
     points = []
     with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "lab", port=port, guests=False) as lab:
         lab.compute("GET", "zones")
         points.append((stored(lab), memory(lab)))
-        for fleets in (range(20), range(20, 40), range(40, 80)):
+        for fleets in (range(40), range(40, 60), range(60, 80)):
             rate(lab, objects, fleets)
             points.append((stored(lab), memory(lab)))
     for count, size in points:

@@ -168,7 +168,10 @@ def furnished(door):
         ),
         ("regions/us-central1/backendServices", service),
         ("regions/us-central1/forwardingRules", rule),
-        ("zones/us-central1-a/instances", {"name": "a", **properties, "machineType": "zones/z/machineTypes/e2-small"}),
+        (
+            "zones/us-central1-a/instances",
+            {"name": "a", **properties, "machineType": "zones/us-central1-a/machineTypes/e2-small"},
+        ),
     ):
         door.ok("POST", f"{base}/{path}", body)
     return door

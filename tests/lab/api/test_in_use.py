@@ -285,6 +285,11 @@ def properties(**more):
 
 
 LIMITS = [
+    (
+        "instances",
+        {**VM, "machineType": "zones/us-central1-b/machineTypes/e2-small"},
+        "must be in 'zones/us-central1-a'",
+    ),
     ("instanceTemplates", properties(**disk_of(9)), "between the image's 10 GB and 65536 GB"),
     ("instanceTemplates", properties(**disk_of(65_537)), "between the image's 10 GB and 65536 GB"),
     ("instanceTemplates", properties(tags={"items": numbered(65)}), "at most 64 network tags"),
