@@ -97,6 +97,7 @@ class Balancer:
         affinity: ``sessionAffinity`` of the backend service as Google names it, ``NONE`` included.
         per_session: ``trackingMode`` PER_SESSION.
         idle_timeout: Seconds that an idle session is remembered with PER_SESSION tracking.
+        clients: Keys of the machines whose packets it takes (those of its region); None takes all (global access).
     """
 
     address: IPv4Address
@@ -104,6 +105,7 @@ class Balancer:
     affinity: str = "NONE"
     per_session: bool = False
     idle_timeout: int = 600
+    clients: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

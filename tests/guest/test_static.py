@@ -197,10 +197,11 @@ CASES = [
     "kind 7",
     "kind 8",
     "kind 14",
+    "kind 15",
     "kind 16",
     "kind 17",
 ]
-CASES += ["kind 18", *(f"M-{number}" for number in range(1, 12))]
+CASES += ["kind 18", "kind 22", *(f"M-{number}" for number in range(1, 12))]
 
 
 @pytest.mark.parametrize("case", CASES)

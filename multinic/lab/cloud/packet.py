@@ -97,6 +97,9 @@ def _step(
     step["priority"] = best.priority
     if best.balancer is None:
         return step, "the route leads out of the lab or its next hop is gone", None
+    balancer = next((b for b in plan.balancers if b.address == best.balancer), None)
+    if balancer is not None and balancer.clients is not None and machine not in balancer.clients:
+        return step, "the load balancer is in another region and has no global access", None
     return _balanced(cloud, step, network, best.balancer)
 
 

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from ..substrate import Balancer, FirewallRule, NetworkPlan, Route
 from .balancing import Candidate, Policy, backends
-from .links import key_of
+from .links import key_of, name_of, region_of, split
 from .rules import address_of, at
 from .store import Object, Store
 
@@ -58,8 +58,19 @@ def _balancer(store: Store, key: str, rule: Object, machines: dict[str, Object],
         backends=backends(policy(service), candidates(store, key, rule, machines, situation)),
         affinity=service["sessionAffinity"],
         per_session=at(service, "connectionTrackingPolicy.trackingMode") == "PER_SESSION",
+        clients=_clients(key, rule, machines),
         idle_timeout=at(service, "connectionTrackingPolicy.idleTimeoutSec") or 600,
     )
+
+
+def _clients(key: str, rule: Object, machines: dict[str, Object]) -> frozenset[str] | None:
+    """The machines that may use a rule: all of its region, or of every region with global access.
+
+    https://cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
+    """
+    region = name_of(split(key).scope)
+    near = frozenset(name for name in machines if region_of(name_of(split(name).scope)) == region)
+    return None if rule.get("allowGlobalAccess") or len(near) == len(machines) else near
 
 
 def policy(service: Object) -> Policy:

@@ -62,24 +62,29 @@ def steering(plan: NetworkPlan, ports: Sequence[Port]) -> Steering:
     if vmap:
         chains["routes"].append(f"iifname vmap {{ {', '.join(vmap)} }}")
     common = tuple(route for route in plan.routes if route.sources is None)
-    chains["routes"] += _lookup(common, plan, chains)
+    chains["routes"] += _lookup(common, plan, ports, chains)
     for routes, name in classes.items():
-        chains[name] = _lookup(routes, plan, chains)
+        chains[name] = _lookup(routes, plan, ports, chains)
     return Steering(chains, maps)
 
 
-def _lookup(routes: Iterable[Route], plan: NetworkPlan, chains: Chains) -> list[str]:
+def _lookup(routes: Iterable[Route], plan: NetworkPlan, ports: Sequence[Port], chains: Chains) -> list[str]:
     """One look-up of the destination in disjoint ranges; what is in none has no route and is dropped silently."""
     balancers = {balancer.address: balancer for balancer in plan.balancers}
     # Later entries cover earlier ones: worst route first, then the subnetworks, then the load balancers' own addresses.
     layers: list[tuple[IPv4Network, str]] = []
     for route in sorted(routes, key=lambda r: (r.destination.prefixlen, -r.priority, str(r.balancer))):
         balancer = balancers.get(route.balancer) if route.balancer is not None else None
-        verdict = "drop" if balancer is None else f"goto {_route_chain(route.destination, balancer, plan, chains)}"
+        verdict = (
+            "drop" if balancer is None else f"goto {_route_chain(route.destination, balancer, plan, ports, chains)}"
+        )
         layers.append((route.destination, verdict))
     layers += [(network, "accept") for network in plan.subnetworks.values()]
     layers += [
-        (IPv4Network(balancer.address), f"goto {_route_chain(IPv4Network(balancer.address), balancer, plan, chains)}")
+        (
+            IPv4Network(balancer.address),
+            f"goto {_route_chain(IPv4Network(balancer.address), balancer, plan, ports, chains)}",
+        )
         for balancer in plan.balancers
     ]
     elements = [f"{_range(first, last)} : {verdict}" for first, last, verdict in _disjoint(layers)]
@@ -105,7 +110,9 @@ def _range(first: int, last: int) -> str:
     return str(IPv4Address(first)) if first == last else f"{IPv4Address(first)}-{IPv4Address(last)}"
 
 
-def _route_chain(destination: IPv4Network, balancer: Balancer, plan: NetworkPlan, chains: Chains) -> str:
+def _route_chain(
+    destination: IPv4Network, balancer: Balancer, plan: NetworkPlan, ports: Sequence[Port], chains: Chains
+) -> str:
     """The chain that says in which order a flow's two addresses are hashed, so that both directions agree.
 
     The order is that of the addresses themselves, lower one first. nftables cannot compare two fields of a packet; but
@@ -126,7 +133,10 @@ def _route_chain(destination: IPv4Network, balancer: Balancer, plan: NetworkPlan
             if network.subnet_of(destination) and int(network[0]) > 0:
                 rules.append(f"ip saddr {network} ip daddr < {network[0]} {swapped}")
         rules.append(normal)
-    chains[name] = rules
+    clients = balancer.clients
+    strangers = [] if clients is None else [f'"{port.device}"' for port in ports if port.machine not in clients]
+    # Without global access a route that leads there drops what comes from another region.
+    chains[name] = [*([f"iifname {{ {', '.join(strangers)} }} drop"] if strangers else []), *rules]
     return name
 
 

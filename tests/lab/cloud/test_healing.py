@@ -71,6 +71,8 @@ def test_a_power_cut_is_repaired_at_once_without_a_heal_check(world, run):
 
 
 def test_a_vm_that_never_gets_healthy_is_healed_only_after_the_initial_delay(world, run):
+    """Kind 6: a loop of healing begins no sooner than a boot may take."""
+
     async def check():
         async with world() as w:
             await w.networks()

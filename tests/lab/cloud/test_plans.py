@@ -265,3 +265,36 @@ def test_health_as_a_client_sees_it(world, run):
                 await w.do("regionBackendServices.getHealth", other, region="us-central1", backendService="bs-a")
 
     run(check())
+
+
+def test_global_access_decides_about_clients_of_other_regions(world, run):
+    async def check():
+        async with world() as w:
+            await fleet(w)
+            subnet = {"name": "far", "network": "global/networks/a", "ipCidrRange": "10.9.0.0/24"}
+            await w.do("subnetworks.insert", subnet, region="us-east1")
+            disks = [
+                {
+                    "boot": True,
+                    "initializeParams": {"sourceImage": "projects/debian-cloud/global/images/family/debian-12"},
+                }
+            ]
+            body = {"name": "far", "machineType": "zones/us-east1-b/machineTypes/n2-highcpu-4", "disks": disks}
+            body["networkInterfaces"] = [{"subnetwork": "regions/us-east1/subnetworks/far"}]
+            await w.do("instances.insert", body, zone="us-east1-b")
+            await route(w, "r", "10.1.0.0/24")
+            far = "projects/lab/zones/us-east1-b/instances/far"
+            own = w.cloud.store.require(far)["networkInterfaces"][0]["networkIP"]
+
+            def balancer():
+                return w.substrate.plans["projects/lab/global/networks/a"].balancers[0]
+
+            await w.until(lambda: balancer().clients is not None and far not in balancer().clients, "dropped")
+            said = trace(w.cloud, own, "10.1.0.2", "tcp", "80")
+            assert "no global access" in said["reason"]
+            where = {"region": "us-central1", "forwardingRule": "fr-a"}
+            await w.do("forwardingRules.patch", {"allowGlobalAccess": True}, **where)
+            await w.until(lambda: balancer().clients is None, "all are served")
+            assert "no global access" not in trace(w.cloud, own, "10.1.0.2", "tcp", "80")["reason"]
+
+    run(check())

@@ -12,6 +12,8 @@ SPOT = {"provisioningModel": "SPOT", "automaticRestart": False, "onHostMaintenan
 
 
 def test_a_preempted_router_is_told_shut_down_and_made_anew_at_once(world, run):
+    """Kind 16: thirty seconds, of which the traffic port's closing takes the first."""
+
     async def check():
         async with world() as w:
             key = await w.fleet(autoHealingPolicies=[])

@@ -6,6 +6,8 @@ from tests.lab.cloud.world import HEAL
 
 
 def test_a_vm_drains_before_it_is_deleted(world, run):
+    """Kind 16."""
+
     async def check():
         async with world() as w:
             await w.fleet(size=2, draining=30)

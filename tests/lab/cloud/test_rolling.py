@@ -6,6 +6,8 @@ from tests.lab.cloud.world import HEAL
 
 
 def test_a_rolling_update_never_has_fewer_ready_vms_than_asked_for(world, run):
+    """Kind 15: an update takes no capacity away."""
+
     async def check():
         async with world() as w:
             key = await w.fleet(size=3, draining=5)
@@ -30,6 +32,8 @@ def test_a_rolling_update_never_has_fewer_ready_vms_than_asked_for(world, run):
 
 
 def test_a_bad_template_stops_at_its_first_vm(world, run):
+    """Kind 15: illness blocks a rollout, and the next good one goes through."""
+
     async def check():
         async with world() as w:
             key = await w.fleet(size=3)

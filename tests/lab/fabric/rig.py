@@ -64,6 +64,7 @@ class Network:
         routes: Sequence[Route] | None = None,
         firewall: Sequence[FirewallRule] | None = None,
         per_session: bool = False,
+        clients: frozenset[str] | None = None,
     ) -> None:
         old = self.plan
         members = behind if behind is not None else old.balancers[0].backends
@@ -71,7 +72,7 @@ class Network:
             old.key,
             old.mtu,
             old.subnetworks,
-            (Balancer(IPv4Address(self.balancer), tuple(members), affinity, per_session),),
+            (Balancer(IPv4Address(self.balancer), tuple(members), affinity, per_session, clients=clients),),
             tuple(routes) if routes is not None else old.routes,
             tuple(firewall) if firewall is not None else old.firewall,
         )

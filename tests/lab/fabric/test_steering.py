@@ -151,6 +151,19 @@ async def symmetry_in_odd_shapes(folder: Path) -> None:
         assert set((await owners(rig, await echo.open(60))).values()) == ROUTERS
 
 
+async def clients_of_another_region(folder: Path) -> None:
+    """Without global access their packets are dropped, by the route and at the load balancer's own address."""
+    rig = await Rig.routers(1)
+    await rig.machine("far", {0: "10.0.0.60"})
+    near, far = rig.machines["c"], rig.machines["far"]
+    for clients, reached in ((None, True), (frozenset({"c", "r1"}), False)):
+        await rig.networks[0].change(clients=clients)
+        for target in ("10.1.0.50", rig.networks[0].balancer):
+            assert await ping(near, target)
+            assert (await ping(far, target, wait=0.5) is not None) == reached, target
+    assert await ping(far, "10.0.0.50"), "its own network is there"
+
+
 async def own_address_and_hops(folder: Path) -> None:
     rig = await Rig.routers()
     client = rig.machines["c"]
@@ -237,6 +250,7 @@ CHECKS = [
     sessions,
     choice_of_route,
     symmetry_in_odd_shapes,
+    clients_of_another_region,
     own_address_and_hops,
     dead_router,
     sick_router,
