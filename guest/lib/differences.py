@@ -47,7 +47,8 @@ def differences(
     ]
     found += _routes(target, observed)
     found += _rules(target, observed)
-    if observed.nft is not None and (not observed.nft or loaded != (target.nft, observed.nft)):
+    shown = observed.filter.ours if observed.filter is not None else None
+    if shown is not None and (not shown or loaded != (target.nft, shown)):
         found.append(Difference("filter-missing", "table ip multinic is not the one that was loaded"))
     for rule, packet in taken:
         detail = f"{rule.selector} takes {packet.source} → {packet.destination} from us"
@@ -82,6 +83,8 @@ def _link(link: Link, state: LinkState) -> list[Difference]:
 def _routes(target: Wanted, observed: Observed) -> list[Difference]:
     present = {route for route, _ in observed.routes}
     local = {route.destination for route in present if route.table == LOCAL and route.kind == "local"}
+    # An address that is still to be added brings its own.
+    local |= {link.address for link in target.links if link.address not in observed.links[link.device].addresses}
     found = [
         Difference(
             "local-route-missing" if route.kind == "local" else "route-missing",

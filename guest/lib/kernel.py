@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from ipaddress import IPv4Network
-from typing import Any, Iterable, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import packet_filter
 import paths
@@ -48,7 +48,18 @@ class LinkState(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What the kernel holds: routes and rules with the origin mark of who made them; the filter and its counts."""
+    """What the kernel holds.
+
+    Attributes:
+        links: By interface name.
+        routes: With the origin mark of who made them.
+        rules: Likewise.
+        foreign: Others' rules before ours.
+        lookups: The answers.
+        sysctls: Values by path; None where there is none.
+        filter: None without nft.
+        refused: What was said about changes that failed, one text each.
+    """
 
     links: Mapping[str, LinkState]
     routes: tuple[tuple[Route, int], ...]
@@ -56,19 +67,22 @@ class Observed(NamedTuple):
     foreign: tuple[ForeignRule, ...]
     lookups: Mapping[tuple[str, str, str], str]
     sysctls: Mapping[str, str | None]
-    nft: str | None
-    drops: Mapping[str, int]
+    filter: packet_filter.Listing | None
+    refused: tuple[str, ...] = ()
 
 
-def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True) -> Observed:
+def observe(
+    lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True, changes: Sequence[str] = ()
+) -> Observed:
     """Reads everything that the wanted state speaks about.
 
     Args:
         lookups: Routing decisions to ask for; one that the kernel refuses is missing from the answer.
         sysctls: Paths below /proc/sys.
-        nft: Also read our table of the packet filter; False where none of this boot has been loaded.
+        nft: Also read the packet filter; False where our table has not been loaded in this boot.
+        changes: `ip` commands that the same process runs before, all of them, also after one that fails.
     """
-    lines = ["link show", "addr show", "route show table all", "rule show"]
+    lines = [*changes, "link show", "addr show", "route show table all", "rule show"]
     for destination, source, iif, _ in lookups:
         lines += [f"route get {destination} from {source}" + (f" iif {iif}" if iif else "")]
     # -N: numbers, since names of tables and protocols are anybody's. -force: a refused lookup must not end the batch.
@@ -77,7 +91,7 @@ def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True)
     if len(answers) < 4:
         raise KernelError(f"ip: {errors.strip() or 'no answer'}")
     links, addresses, routes, rules = answers[:4]
-    listing = packet_filter.listing() if nft or packet_filter.program() is None else ("", {})
+    listing = packet_filter.listing() if nft or packet_filter.program() is None else packet_filter.Listing()
     return Observed(
         links=_links(links, addresses),
         routes=tuple((_route(raw), _int(raw.get("protocol"))) for raw in routes if raw),
@@ -85,8 +99,8 @@ def observe(lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True)
         foreign=tuple(_foreign(raw) for raw in rules if raw and _before_ours(raw)),
         lookups=dict(_lookup(answer[0]) for answer in answers[4:] if answer),
         sysctls={path: sysctl(path) for path in sysctls},
-        nft=listing[0] if listing is not None else None,
-        drops=listing[1] if listing is not None else {},
+        filter=listing,
+        refused=tuple(_refused(changes, errors)),
     )
 
 
@@ -224,21 +238,24 @@ def devices(macs: Mapping[int, str], links: Mapping[str, LinkState]) -> dict[int
     return found
 
 
-def apply(commands: list[str]) -> list[str]:
-    """Runs `ip` commands in one process, all of them, also after a failure. Returns what failed, one text each."""
-    if not commands:
-        return []
-    _, _, errors = run(["ip", "-4", "-force", "-batch", "-"], "\n".join(commands) + "\n")
+def apply(changes: Sequence[str]) -> list[str]:
+    """Runs `ip` commands in one process, all of them, also after one that fails. Returns what was said about those."""
+    _, _, errors = run(["ip", "-4", "-force", "-batch", "-"], "\n".join(changes) + "\n")
+    return _refused(changes, errors)
+
+
+def _refused(changes: Sequence[str], errors: str) -> list[str]:
+    """What a batch said about those of its first lines that failed."""
     failed = []
     message = ""
     for line in errors.splitlines():
-        if line.startswith("Command failed -:"):
-            number = line.rpartition(":")[2].strip()
-            command = commands[int(number) - 1] if number.isdigit() and 0 < int(number) <= len(commands) else line
-            failed.append(f"ip {command}: {message or 'failed'}")
-            message = ""
-        else:
+        if not line.startswith("Command failed -:"):
             message = line.strip()
+            continue
+        number = line.rpartition(":")[2].strip()
+        if number.isdigit() and 0 < int(number) <= len(changes):
+            failed.append(f"ip {changes[int(number) - 1]}: {message or 'failed'}")
+        message = ""
     return failed
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterable
+from typing import Iterable, Mapping, NamedTuple
 
-from program import run
+from program import run, run_together
 
 COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
 COUNTS = re.compile(r"packets \d+ bytes \d+")
@@ -21,43 +21,50 @@ def program() -> str | None:
     return next((place for place in places if os.access(place, os.X_OK)), None)
 
 
-def listing() -> tuple[str, dict[str, int]] | None:
-    """Our table as nft prints it, without counts, and the counts; empty when there is none; None without nft."""
+class Listing(NamedTuple):
+    """What nft shows.
+
+    Attributes:
+        ours: Our table without counts; empty when there is none.
+        drops: Its counts of packets.
+        closing: Others' tables that drop what they are told nothing about on its way from NIC to NIC.
+    """
+
+    ours: str = ""
+    drops: Mapping[str, int] = {}
+    closing: tuple[str, ...] = ()
+
+
+def listing() -> Listing | None:
+    """Reads it; None without nft."""
     nft = program()
     if nft is None:
         return None
-    code, output, _ = run([nft, "list", "table", "ip", "multinic"])
-    if code != 0:
-        return "", {}
-    counts = {name: int(packets) for name, packets in COUNTER.findall(output)}
-    return COUNTS.sub("", output), counts
+    # Asked in one process, nft would show the chains of our table only.
+    own, all_chains = run_together([[nft, "list", "table", "ip", "multinic"], [nft, "list", "chains"]])
+    blocks = re.split(r"^table ", all_chains[1], flags=re.MULTILINE)[1:]
+    closing = tuple(" ".join(block.split(None, 2)[:2]) for block in blocks if FORWARD_CHAIN.search(block))
+    if own[0] != 0:
+        return Listing(closing=closing)
+    counts = {name: int(packets) for name, packets in COUNTER.findall(own[1])}
+    return Listing(COUNTS.sub("", own[1]), counts, closing)
 
 
-def forward_policies(devices: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Others' filters that drop what they are not told to let pass, as Docker's does.
+def lets_pass(table: str, devices: Iterable[str]) -> bool:
+    """Whether a rule of a table that drops by default may accept packets from NIC to NIC.
+
+    Docker's accept only what comes from or goes to its own bridges.
 
     Args:
+        table: Family and name.
         devices: Interface names of the NICs.
-
-    Returns:
-        Tables that let nothing pass from NIC to NIC, since each rule that accepts names another interface; and tables
-        whose rules may have been made for this router.
     """
     nft = program()
     if nft is None:
-        return [], []
-    _, output, _ = run([nft, "list", "chains"])
-    closed: list[str] = []
-    unclear: list[str] = []
-    for block in re.split(r"^table ", output, flags=re.MULTILINE)[1:]:
-        table = " ".join(block.split(None, 2)[:2])
-        if not FORWARD_CHAIN.search(block):
-            continue
-        _, rules, _ = run([nft, "list", "table", *table.split()])
-        accepting = [line for line in rules.splitlines() if line.rstrip().endswith("accept")]
-        ours = [line for line in accepting if not set(INTERFACE.findall(line)) - set(devices)]
-        (unclear if ours else closed).append(table)
-    return closed, unclear
+        return True
+    _, rules, _ = run([nft, "list", "table", *table.split()])
+    accepting = [line for line in rules.splitlines() if line.rstrip().endswith("accept")]
+    return any(not set(INTERFACE.findall(line)) - set(devices) for line in accepting)
 
 
 def load(table: str) -> str | None:

@@ -40,17 +40,22 @@ class Outcome(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """What came of changes.
+    """What was changed, and what is still to be changed by `ip`, which the next look does in its own process.
 
     Attributes:
-        errors: What programs said when they refused one.
+        changes: The commands.
+        errors: What was refused.
         loaded: The packet filter was loaded.
-        refused: Why nft would not load it.
+        unloaded: Why nft would not load it.
     """
 
-    errors: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     loaded: bool = False
-    refused: str = ""
+    unloaded: str = ""
+
+
+NOTHING_DONE = Repair()
 
 
 class Lock:
@@ -87,53 +92,52 @@ def reconcile(router: Router, change: bool = True) -> Outcome:
         router: From the metadata.
         change: False only looks.
     """
-    target, found, drops = _look(router)
-    blocked, warnings = _surroundings(router)
-    if not found or not change:
-        return Outcome(tuple(found), tuple(found), (), warnings, drops, blocked)
-    done = _repair(target, found)
-    _write_names(router)
-    # Once more where needed: a route needs its link to be up, and lookups are tried only when all else is there.
-    target, left, drops = _look(router, done.loaded)
-    if left:
-        done = _repair(target, left)
-        target, left, drops = _look(router, done.loaded)
-    if done.refused:
-        # Routing does without: the filter counts, and drops once more what routing drops already.
-        found, left = ([held for held in each if held.reason != "filter-missing"] for each in (found, left))
-        warnings += (f"filter-unavailable: {done.refused}",)
-    return Outcome(tuple(found), tuple(left), done.errors, warnings, drops, blocked)
-
-
-def _surroundings(router: Router) -> tuple[tuple[Difference, ...], tuple[str, ...]]:
-    """What others' filters do to forwarding, and what else is worth a warning."""
-    closed, unclear = packet_filter.forward_policies(_names.values())
-    blocked = tuple(
-        Difference("forward-filtered", f"table {table} lets nothing pass between our NICs") for table in closed
-    )
-    warnings = [f"forward-filter: table {table} drops what it does not accept" for table in unclear]
-    if router.clamp_mss is not None and packet_filter.program() is None:
+    target, found, observed = _look(router)
+    left = found
+    errors: tuple[str, ...] = ()
+    warnings: list[str] = []
+    if found and change:
+        # Twice where needed: a route needs its link to be up, and lookups are tried only when all else is there.
+        for _ in range(2):
+            done = _repair(target, left)
+            target, left, observed = _look(router, done)
+            errors = (*done.errors, *observed.refused)
+            if not left:
+                break
+        _write_names(router)
+        if done.unloaded:
+            # Routing does without: the filter counts, and drops once more what routing drops already.
+            found, left = ([held for held in each if held.reason != "filter-missing"] for each in (found, left))
+            warnings.append(f"filter-unavailable: {done.unloaded}")
+    if router.clamp_mss is not None and observed.filter is None:
         warnings.append("clamp-unavailable: clamp_mss is set, and this image has no nft")
-    return blocked, tuple(warnings)
+    blocked = []
+    for table in observed.filter.closing if observed.filter is not None else ():
+        if packet_filter.lets_pass(table, _names.values()):
+            warnings.append(f"forward-filter: table {table} drops what it does not accept")
+        else:
+            blocked.append(Difference("forward-filtered", f"table {table} lets nothing pass between our NICs"))
+    drops = observed.filter.drops if observed.filter is not None else {}
+    return Outcome(tuple(found), tuple(left), errors, tuple(warnings), drops, tuple(blocked))
 
 
 _names: dict[int, str] = {}
 """NIC number → interface name at the last look."""
 
 
-def _look(router: Router, loaded_now: bool = False) -> tuple[Wanted, list[Difference], Mapping[str, int]]:
+def _look(router: Router, done: Repair = NOTHING_DONE) -> tuple[Wanted, list[Difference], kernel.Observed]:
     """Reads the kernel.
 
     Args:
         router: From the metadata.
-        loaded_now: The filter has just been loaded: what nft prints now is what it must print from now on.
+        done: The repair before it. If it has loaded the filter, what nft prints now is what it must print from now on.
     """
     macs = {nic.number: nic.mac for nic in router.nics}
     target = wanted(router, _names)
-    ever_loaded = loaded_now or bool(_loaded()[0])
-    observed = kernel.observe(target.lookups, [path for path, _ in target.sysctls], ever_loaded)
-    if loaded_now and observed.nft:
-        paths.write(paths.NFT_LOADED, json.dumps([target.nft, observed.nft]), 0o600)
+    ever_loaded = done.loaded or bool(_loaded()[0])
+    observed = kernel.observe(target.lookups, [path for path, _ in target.sysctls], ever_loaded, done.changes)
+    if done.loaded and observed.filter is not None and observed.filter.ours:
+        paths.write(paths.NFT_LOADED, json.dumps([target.nft, observed.filter.ours]), 0o600)
     present = kernel.devices(macs, observed.links)
     missing = [
         Difference("nic-missing", f"nic{number}: no interface has the MAC {mac}")
@@ -141,7 +145,7 @@ def _look(router: Router, loaded_now: bool = False) -> tuple[Wanted, list[Differ
         if number not in present
     ]
     if present == _names:
-        return target, missing + differences(target, observed, _loaded(), _taken(router, observed)), observed.drops
+        return target, missing + differences(target, observed, _loaded(), _taken(router, observed)), observed
     # A NIC is new, gone or has another name: what was asked by the names of the last look says nothing.
     _names.clear()
     _names.update(present)
@@ -151,9 +155,9 @@ def _look(router: Router, loaded_now: bool = False) -> tuple[Wanted, list[Differ
     found = differences(target, observed, _loaded(), _taken(router, observed))
     if all(difference.reason == "lookup-wrong" for difference in found):
         # All is in place, so the lookups have to be asked for.
-        observed = kernel.observe(target.lookups, settings)
+        observed = kernel.observe(target.lookups, settings)._replace(refused=observed.refused)
         found = differences(target, observed, _loaded(), _taken(router, observed))
-    return target, missing + found, observed.drops
+    return target, missing + found, observed
 
 
 def _taken(router: Router, observed: kernel.Observed) -> list[tuple[ForeignRule, Lookup]]:
@@ -164,16 +168,17 @@ def _taken(router: Router, observed: kernel.Observed) -> list[tuple[ForeignRule,
 
 
 def _repair(target: Wanted, found: list[Difference]) -> Repair:
-    """Changes what differs."""
+    """Changes what differs, but for what `ip` must do."""
     settings = [difference.sysctl for difference in found if difference.sysctl is not None]
     errors = [f"sysctl {path}: cannot be set to {v}" for path, v in settings if kernel.sysctl(path, v) != v]
-    commands = [command for difference in found for command in difference.commands]
     # What is new comes before what is old goes, so that no packet finds a gap.
-    errors += kernel.apply(sorted(commands, key=lambda command: " del " in command))
+    changes = sorted(
+        (command for difference in found for command in difference.commands), key=lambda command: " del " in command
+    )
     if not any(difference.reason == "filter-missing" for difference in found):
-        return Repair(tuple(errors))
-    refused = packet_filter.load(target.nft)
-    return Repair(tuple(errors), refused is None, refused or "")
+        return Repair(tuple(changes), tuple(errors))
+    unloaded = packet_filter.load(target.nft)
+    return Repair(tuple(changes), (*errors, *([unloaded] if unloaded else [])), unloaded is None, unloaded or "")
 
 
 def _loaded() -> tuple[str, str]:

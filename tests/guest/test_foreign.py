@@ -98,8 +98,7 @@ def observed(router: Router, **changes: Any) -> kernel.Observed:
         foreign=(),
         lookups={(look.destination, look.source, look.iif): look.device for look in target.lookups},
         sysctls=dict(target.sysctls),
-        nft=None,
-        drops={},
+        filter=None,
     )._replace(**changes)
 
 
@@ -116,11 +115,9 @@ def test_a_filter_that_cannot_be_loaded_closes_nothing(monkeypatch: pytest.Monke
     """Kind 17: an nft that is too old, or a kernel without its modules. Routing needs no filter."""
     router = parse(tree())
     missing = Difference("filter-missing", "x")
-    monkeypatch.setattr(reconcile, "_look", lambda *_: (wanted(router, DEVICES), [missing], {}))
+    monkeypatch.setattr(reconcile, "_look", lambda *_: (wanted(router, DEVICES), [missing], observed(router)))
     monkeypatch.setattr(reconcile, "_write_names", lambda _: None)
-    monkeypatch.setattr(reconcile.kernel, "apply", lambda _: [])
     monkeypatch.setattr(packet_filter, "load", lambda _: "nft: Operation not supported")
-    monkeypatch.setattr(packet_filter, "forward_policies", lambda _: ([], []))
     outcome = reconcile.reconcile(router)
     assert (outcome.found, outcome.left) == ((), ())
     assert outcome.warnings == ("filter-unavailable: nft: Operation not supported",)

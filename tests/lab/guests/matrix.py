@@ -111,7 +111,7 @@ async def configure(here: RouterLab, manager: str) -> None:
 async def row(folder: Path) -> None:
     """One row, named by the variable MATRIX: release and manager."""
     release, manager = os.environ["MATRIX"].split("/")
-    found: dict[str, Any] = {"release": RELEASES[release], "beside": manager}
+    found: dict[str, Any] = {"release": RELEASES.get(release, "this host's"), "beside": manager}
     # One image has the agent and NetworkManager; Debian 11 has no package of the agent.
     agent = release not in WITHOUT_AGENT and manager in ("guest agent", "NetworkManager")
     packages = ("network-manager",) if manager == "NetworkManager" and not agent else ()
@@ -166,7 +166,13 @@ async def row(folder: Path) -> None:
 
 
 def run_row(release: str, manager: str, folder: Path) -> dict[str, Any]:
-    """One row, in namespaces of its own."""
+    """One row, in namespaces of its own.
+
+    Args:
+        release: Code name, empty for the host's own.
+        manager: One of `MANAGERS`.
+        folder: For what it leaves behind.
+    """
     os.environ["MATRIX"] = f"{release}/{manager}"
     run_inside(row, folder, timeout=600)
     found: dict[str, Any] = json.loads((folder / "row.json").read_text())
