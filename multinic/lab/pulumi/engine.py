@@ -128,7 +128,8 @@ class Run:
             DeploymentError: If it fails, with the errors of program and resources.
             KeyboardInterrupt: When it was interrupted, after the engine has ended.
         """
-        with tempfile.TemporaryDirectory(prefix="multinic-pulumi-") as temporary:
+        # Beside the state, so that what a kill leaves goes with it.
+        with tempfile.TemporaryDirectory(prefix="events-", dir=self.folder) as temporary:
             path = Path(temporary) / "events.json"
             printed = Path(temporary) / "printed"
             log = EventLog(path, self.say)
