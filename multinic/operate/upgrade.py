@@ -75,7 +75,8 @@ def read(reader: Reader, old: str, new: str) -> Pair:
     Raises:
         WordError: There are no two fleets of the same networks, or not these.
     """
-    fleets = reader.fleets()
+    # One load balancer alone is somebody's ordinary service.
+    fleets = [fleet for fleet in reader.fleets() if len(fleet.hops) > 1]
     names = ", ".join(fleet.name for fleet in fleets) or "none"
     if len(fleets) < 2:
         raise WordError(

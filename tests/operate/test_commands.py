@@ -406,6 +406,16 @@ def test_logs_follow_until_interrupted(ground, multinic, fleet):
     assert [json.loads(line)["event"] for line in multinic.out.splitlines()].count("recovered") == 1
 
 
+@pytest.mark.slow
+def test_status_is_shown_again_and_again_until_interrupted(multinic):
+    timer = threading.Timer(4.0, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    multinic("status", "--watch", "--every", "0.5", "--json", code=130)
+    timer.join()
+    found = [json.loads(line) for line in multinic.out.splitlines()]
+    assert len(found) > 1 and all(len(one["fleet"]["routers"]) == 3 for one in found)
+
+
 def test_a_trace_agrees_with_the_labs_own(ground, multinic, fleet):
     client, server = ground.outputs["clients"][0], ground.outputs["servers"][0]
     found = multinic.json("trace", client, server, "--port", "5201")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 import pytest
 
 from multinic.operate import drain, heal, panic, records, rolling, routes, upgrade, withdraw, words
-from multinic.operate.errors import RefusedError, WordError
+from multinic.operate.errors import OperateError, RefusedError, WordError
 from multinic.operate.firewall import Party, Rule, Service, decide
 from multinic.operate.fleet import Autoscaler
 from multinic.operate.topology import End, Network, Subnet, Topology
@@ -55,6 +56,31 @@ def test_notes_of_a_drain() -> None:
         assert word in notes
     drained = with_router(fleet(), "router-a-0", drained=True)
     assert not drain.plan(drained, [drained.routers[0]]).warnings
+
+
+def test_metadata_that_somebody_else_writes_meanwhile_is_kept() -> None:
+    from google.cloud import compute_v1 as library
+
+    class Raced:
+        """Somebody adds a key between the first reading and the first writing."""
+
+        def __init__(self) -> None:
+            self.keys, self.print = ["a"], "1"
+
+        def get(self, kind: str, **_: object) -> object:
+            items = [library.Items(key=key, value="v") for key in self.keys]
+            return library.Instance(metadata=library.Metadata(items=items, fingerprint=self.print))
+
+        def do(self, kind: str, method: str, *, metadata_resource: dict[str, Any], **_: object) -> None:
+            if self.print == "1":
+                self.keys, self.print = ["a", "b"], "2"
+                raise OperateError("Supplied fingerprint does not match current metadata fingerprint.")
+            assert metadata_resource["fingerprint"] == "2"
+            self.keys = [item.key for item in metadata_resource["items"]]
+
+    api = Raced()
+    drain.apply(api, fleet(), fleet().routers[:1], drained=True)  # type: ignore[arg-type]
+    assert api.keys == ["a", "b", "multinic-drain"]
 
 
 def test_a_rolling_update_waits_for_groups_that_are_busy_and_for_sick_routers() -> None:
