@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -15,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from multinic.lab.client import READY, Lab
+from multinic.lab.cloud import ApiError
+from multinic.lab.cloud.store import Store
 from multinic.lab.errors import LabError
 
 PATIENCE = 120
@@ -121,16 +124,15 @@ def test_a_killed_lab_has_its_objects_and_its_token_again(tmp_path):
 
 
 def test_a_file_torn_by_a_power_cut_is_named(tmp_path):
-    folder = tmp_path / "lab"
-    objects = folder / "objects" / "projects" / "lab" / "global" / "networks"
+    objects = tmp_path / "objects" / "projects" / "lab" / "global" / "networks"
     objects.mkdir(parents=True)
-    for torn in ("", '{"name": "n', "[]", "\udcff".encode(errors="surrogateescape").decode("latin-1")):
-        (objects / "n.json").write_text(torn)
-        line = fails(folder)
-        assert str(objects / "n.json") in line
-        assert "Delete it and start again" in line
-    (objects / "n.json").write_bytes(b"\xff\xfe")
-    assert str(objects / "n.json") in fails(folder)
+    for torn in (b"", b'{"name": "n', b"[]", b"1", b"\xff\xfe"):
+        (objects / "n.json").write_bytes(torn)
+        with pytest.raises(ApiError, match=re.escape(f"{objects / 'n.json'} is not readable")):
+            Store(tmp_path / "objects")
+    line = fails(tmp_path)
+    assert str(objects / "n.json") in line
+    assert "Delete it and start again" in line
 
 
 def test_a_folder_that_cannot_be_one(tmp_path):
