@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from multinic.args import (
         AccessArgs,
-        AutoscalerArgs,
         CheckArgs,
         HealCheckArgs,
         HealthArgs,
@@ -18,15 +17,21 @@ if TYPE_CHECKING:
         MultinicRouterArgs,
         NetworkArgs,
         NextHopPolicyArgs,
-        ReplicasArgs,
         RoutesArgs,
-        ScaleInArgs,
-        ScheduleArgs,
         ShieldedArgs,
         UpdatesArgs,
     )
+    from multinic.args_scaling import (
+        AutoscalerArgs,
+        MetricArgs,
+        ReplicasArgs,
+        ScaleInArgs,
+        ScheduleArgs,
+        StandbyArgs,
+    )
     from multinic.choices import (
         AutoscalerMode,
+        MetricType,
         MinimalAction,
         NicType,
         Persistence,
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
         SessionAffinity,
         TrackingMode,
         UpdateType,
+        ZonalAffinity,
     )
     from multinic.endpoints import EndpointGroupArgs, Endpoints, EndpointsArgs
     from multinic.fleet import RouterFleet, RouterFleetArgs
@@ -55,6 +61,8 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "MachineArgs",
+    "MetricArgs",
+    "MetricType",
     "MinimalAction",
     "MultinicRouter",
     "MultinicRouterArgs",
@@ -76,19 +84,23 @@ __all__ = [
     "ScheduleArgs",
     "SessionAffinity",
     "ShieldedArgs",
+    "StandbyArgs",
     "TrackingMode",
     "UpdateType",
     "UpdatesArgs",
+    "ZonalAffinity",
 ]
 
 _MODULES = {
     "args": (
-        "AccessArgs AutoscalerArgs CheckArgs HealCheckArgs HealthArgs MachineArgs MultinicRouterArgs "
-        "NetworkArgs NextHopPolicyArgs ReplicasArgs RoutesArgs ScaleInArgs ScheduleArgs "
+        "AccessArgs CheckArgs HealCheckArgs HealthArgs MachineArgs MultinicRouterArgs "
+        "NetworkArgs NextHopPolicyArgs RoutesArgs "
         "ShieldedArgs UpdatesArgs"
     ),
+    "args_scaling": "AutoscalerArgs MetricArgs ReplicasArgs ScaleInArgs ScheduleArgs StandbyArgs",
     "choices": (
-        "AutoscalerMode MinimalAction NicType Persistence PredictiveMethod SessionAffinity TrackingMode UpdateType"
+        "AutoscalerMode MetricType MinimalAction NicType Persistence PredictiveMethod SessionAffinity TrackingMode "
+        "UpdateType ZonalAffinity"
     ),
     "endpoints": "EndpointGroupArgs Endpoints EndpointsArgs",
     "fleet": "RouterFleet RouterFleetArgs",

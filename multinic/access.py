@@ -31,7 +31,7 @@ def declare_service_account(name: str, project: str | None, parent: pulumi.Resou
         naming.child(name, "account"),
         project=project,
         account_id=pulumi.Output.concat(naming.account_prefix(name), "-", suffix.hex),
-        display_name=f"{name} routers",
+        display_name=f"{naming.slug(name)} routers",
         opts=opts,
     )
     gcp.projects.IAMMember(

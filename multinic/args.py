@@ -9,15 +9,15 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from multinic.args_scaling import AutoscalerArgs, ReplicasArgs, StandbyArgs
 from multinic.choices import (
-    AutoscalerMode,
     MinimalAction,
     NicType,
     Persistence,
-    PredictiveMethod,
     SessionAffinity,
     TrackingMode,
     UpdateType,
+    ZonalAffinity,
 )
 
 
@@ -44,61 +44,6 @@ class NetworkArgs(TypedDict):
     """Project of the network, if `network` is not a full link. Default: taken from the link."""
 
 
-class ReplicasArgs(TypedDict):
-    """How many VMs each zone has: `min` alone is a fixed number, `min` and `max` autoscaled, `min` 0 is off."""
-
-    min: NotRequired[int]
-    """Fewest VMs a zone, 0 to 1000. Default 1."""
-    max: NotRequired[int]
-    """Most VMs a zone, at least `min`. Default 4, but none if `min` is given."""
-
-
-class ScheduleArgs(TypedDict):
-    """A time span with a greater smallest size.
-
-    https://cloud.google.com/compute/docs/autoscaler/scaling-schedules
-    """
-
-    name: str
-    """Its name, a valid resource name."""
-    schedule: str
-    """When it begins, in cron's five fields."""
-    duration_sec: int
-    """How long it lasts in seconds, at least 300."""
-    min_replicas: int
-    """Fewest VMs a zone in that time."""
-    time_zone: NotRequired[str]
-    """IANA time zone. Default Etc/UTC."""
-
-
-class ScaleInArgs(TypedDict):
-    """How fast an autoscaler may remove VMs."""
-
-    max_replicas: NotRequired[int]
-    """Most VMs a zone removed within the window. Default 1."""
-    window_sec: NotRequired[int]
-    """Length of the window in seconds, 60 to 3600. Default 600."""
-
-
-class AutoscalerArgs(TypedDict):
-    """When a zone's autoscaler changes the number of VMs."""
-
-    cpu_target: NotRequired[float]
-    """CPU use aimed at, 0.05 to 1. Default 0.2: forwarding at 10 Gbit/s takes 22 to 24 % of a small VM's CPU."""
-    cooldown_sec: NotRequired[int]
-    """Seconds after its start for which a VM's CPU is not counted, 15 to 600. Default 45."""
-    stabilization_sec: NotRequired[int]
-    """Seconds over which the greatest need decides before scale-in, 60 to 3600. Default 600."""
-    scale_in: NotRequired[ScaleInArgs]
-    """Limit of scale-in."""
-    mode: NotRequired[AutoscalerMode]
-    """What it may do. Default ON."""
-    predictive: NotRequired[PredictiveMethod]
-    """Whether it looks ahead. Default NONE."""
-    schedules: NotRequired[list[ScheduleArgs]]
-    """Time spans with more VMs, at most 128. Default none."""
-
-
 class ShieldedArgs(TypedDict):
     """Shielded VM. All on by default; turn secure boot off for kernels with unsigned modules."""
 
@@ -122,7 +67,8 @@ class MachineArgs(TypedDict):
     type: NotRequired[str]
     """Machine type. Default n2-highcpu-4: 10 Gbit/s a VM, up to four networks."""
     disk_gb: NotRequired[int]
-    """Size of the boot disk in GB, 10 to 65536. Default 10; routers keep no state."""
+    """Size of the boot disk in GB, 10 to 65536, not less than the image. Default 10, and 20 with images of Rocky Linux
+    and CentOS, which are that large; routers keep no state."""
     disk_type: NotRequired[str]
     """Type of the boot disk. Default pd-balanced, hyperdisk-balanced where the series has no Persistent Disk."""
     disk_kms_key: NotRequired[pulumi.Input[str]]
@@ -215,6 +161,16 @@ class NextHopPolicyArgs(TypedDict):
     failover_ratio: NotRequired[float]
     """Share of healthy routers below which traffic fails over, 0 to 1; only with `failover_zones`. Default 0: when
     none is left."""
+    drop_if_unhealthy: NotRequired[bool]
+    """Drop packets when no router is healthy, where otherwise all get traffic; only with `failover_zones`, as Google
+    Cloud has it. Default false: routers may forward although probes fail."""
+    zonal_affinity: NotRequired[ZonalAffinity]
+    """Whether routers in the client's zone are preferred, which saves traffic between zones. Symmetric only where both
+    ends of a connection are in one zone. Before general availability on Google Cloud. Default
+    ZONAL_AFFINITY_DISABLED."""
+    spillover_ratio: NotRequired[float]
+    """Share of a zone's routers that must be healthy to serve it alone, 0 to 1; only with
+    ZONAL_AFFINITY_SPILL_CROSS_ZONE. Default 0: one healthy router is enough."""
     stateful: NotRequired[bool]
     """Your own startup script keeps connection state (NAT, conntrack) on the routers. Then settings that would move
     a live connection, or hash its two directions apart, are refused. Default false."""
@@ -262,8 +218,8 @@ class UpdatesArgs(TypedDict):
     """Seconds that a new VM must have been healthy before the next one is replaced, up to 3600. Default 10."""
     wait: NotRequired[bool]
     """Let `pulumi up` wait until every group runs the new template, and fail if one cannot. Default true; always
-    false with OPPORTUNISTIC. Without waiting, replaced templates are left in the project, since a group may still use
-    them. Delete them by hand, before `pulumi destroy`: they hold the subnetworks."""
+    false with OPPORTUNISTIC, where true is refused. Without waiting, replaced templates are left in the project,
+    since a group may still use them. Delete them by hand, before `pulumi destroy`: they hold the subnetworks."""
 
 
 class MultinicRouterArgs(TypedDict):
@@ -283,6 +239,8 @@ class MultinicRouterArgs(TypedDict):
     """VMs a zone. Default autoscaled from 1 to 4."""
     autoscaler: NotRequired[AutoscalerArgs]
     """Numbers of the autoscalers."""
+    standby: NotRequired[StandbyArgs]
+    """VMs kept ready for scale-out. Default none: a router is ready some 20 seconds after its creation."""
     health: NotRequired[HealthArgs]
     """The two health checks."""
     updates: NotRequired[UpdatesArgs]

@@ -54,6 +54,20 @@ class UpdateType(StrEnum):
     """Nobody: VMs get the new template when something else re-creates them."""
 
 
+class ZonalAffinity(StrEnum):
+    """Whether the load balancers prefer routers in the zone of the client; of clients in the same region only.
+
+    https://docs.cloud.google.com/load-balancing/docs/internal/zonal-affinity
+    """
+
+    DISABLED = "ZONAL_AFFINITY_DISABLED"
+    """All zones alike."""
+    SPILL_CROSS_ZONE = "ZONAL_AFFINITY_SPILL_CROSS_ZONE"
+    """The client's zone, and all zones when too few routers of it are healthy."""
+    STAY_WITHIN_ZONE = "ZONAL_AFFINITY_STAY_WITHIN_ZONE"
+    """The client's zone alone, even when none of its routers is healthy."""
+
+
 class MinimalAction(StrEnum):
     """The least that an update does to each VM."""
 
@@ -83,6 +97,17 @@ class AutoscalerMode(StrEnum):
     """Never remove a VM."""
     OFF = "OFF"
     """Keep the size as it is."""
+
+
+class MetricType(StrEnum):
+    """What the number of a metric is."""
+
+    GAUGE = "GAUGE"
+    """The value itself."""
+    DELTA_PER_SECOND = "DELTA_PER_SECOND"
+    """How much it grows in a second."""
+    DELTA_PER_MINUTE = "DELTA_PER_MINUTE"
+    """How much it grows in a minute."""
 
 
 class PredictiveMethod(StrEnum):

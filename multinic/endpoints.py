@@ -1,5 +1,6 @@
 """Endpoints: VMs at both sides of a router, to measure with. They are not part of the product's data path."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -8,10 +9,13 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from multinic import machines, naming
+from multinic import images, machines, naming
 from multinic.parsing import check_image
 from multinic.problems import Problems
-from multinic.reading import Section
+from multinic.reading import Section, shown
+from multinic.rules_machine import judge_labels
+from multinic.rules_network import judge_link
+from multinic.zones import REGION
 
 STARTUP_SCRIPT = """\
 #!/bin/bash
@@ -53,7 +57,7 @@ class EndpointsArgs(TypedDict):
     machine_type: NotRequired[str]
     """Machine type. Default n2-highcpu-4."""
     disk_gb: NotRequired[int]
-    """Size of the boot disk in GB. Default 10."""
+    """Size of the boot disk in GB. Default 10, or the image's if that is larger."""
     project: NotRequired[str]
     """Project of the VMs. Default: the provider's."""
     labels: NotRequired[dict[str, str]]
@@ -87,23 +91,38 @@ class EndpointsSettings:
 def parse(args: object, problems: Problems, path: str = "") -> EndpointsSettings:
     """Reads the inputs of `Endpoints`."""
     top = Section(args, path, problems)
+    image = top.text("image", "")
     settings = EndpointsSettings(
         zones=top.texts("zones", None),
-        image=top.text("image", ""),
+        image=image,
         clients=_group(top.section("clients")),
         servers=_group(top.section("servers")),
         cidrs=top.cidrs("cidrs", None),
         machine_type=top.text("machine_type", "n2-highcpu-4"),
-        disk_gb=top.integer("disk_gb", 10, 10, 65536, "GB"),
-        project=top.text("project", ""),
+        disk_gb=top.integer("disk_gb", images.least_disk_gb(image), 10, 65536, "GB"),
+        project=top.text("project", "", pattern=naming.PROJECT, form="a project id"),
         labels=top.pairs("labels"),
     )
     top.done()
     check_image(top, settings.image)
     if not settings.zones and not problems.touch(top.at("zones")):
         problems.add(top.at("zones"), "is empty; give at least one zone")
+    for index, zone in enumerate(settings.zones):
+        if not re.fullmatch(f"{REGION}-[a-z]", zone):
+            problems.add(f"{top.at('zones')}[{index}]", f"{shown(zone)} is not a zone such as us-central1-b")
+    if len({zone.rpartition("-")[0] for zone in settings.zones}) > 1:
+        problems.add(top.at("zones"), "are of several regions, where a subnetwork is of one")
     if machines.parse(settings.machine_type) is None:
-        problems.add(top.at("machine_type"), f"{settings.machine_type!r} is not a machine type such as n2-highcpu-4")
+        shape = f"{shown(settings.machine_type)} is not a machine type such as n2-highcpu-4"
+        problems.add(top.at("machine_type"), shape)
+    if settings.disk_gb < images.least_disk_gb(settings.image):
+        least = images.least_disk_gb(settings.image)
+        problems.add(top.at("disk_gb"), f"{settings.disk_gb} GB is less than the image has; give {least}")
+    problems.add_all(judge_labels(settings.labels), prefix=top.at(""), rule="labels")
+    for role, group in (("clients", settings.clients), ("servers", settings.servers)):
+        for kind, link in (("network", group.network), ("subnetwork", group.subnetwork)):
+            if isinstance(link, str) and link:
+                problems.add_all(judge_link(f"{top.at(role)}.{kind}", link, kind), rule="link-form")
     return settings
 
 

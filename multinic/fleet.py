@@ -3,16 +3,18 @@
 A group per zone, not one for the region: every zone keeps a floor of its own, and nothing is moved between zones.
 """
 
+from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
-from multinic import checks, naming, parsing, template, zones
-from multinic.args import AutoscalerArgs, HealthArgs, MachineArgs, NetworkArgs, ReplicasArgs, UpdatesArgs
+from multinic import checks, naming, parsing, rules, template, zones
+from multinic.args import HealthArgs, MachineArgs, NetworkArgs, UpdatesArgs
+from multinic.args_scaling import AutoscalerArgs, ReplicasArgs, StandbyArgs
 from multinic.choices import UpdateType
 from multinic.problems import Problems
-from multinic.settings import BOOT_BUDGET_SEC, Autoscaled, AutoscalerSettings, Fixed, FleetSettings
+from multinic.settings import BOOT_BUDGET_SEC, Autoscaled, AutoscalerSettings, Fixed, FleetSettings, RouterSettings
 
 
 class RouterFleetArgs(TypedDict):
@@ -32,6 +34,8 @@ class RouterFleetArgs(TypedDict):
     """VMs a zone. Default autoscaled from 1 to 4."""
     autoscaler: NotRequired[AutoscalerArgs]
     """Numbers of the autoscalers."""
+    standby: NotRequired[StandbyArgs]
+    """VMs kept ready for scale-out. Default none."""
     health: NotRequired[HealthArgs]
     """The two health checks; of the traffic check, only what the VMs must know is used."""
     updates: NotRequired[UpdatesArgs]
@@ -74,6 +78,8 @@ class RouterFleet(pulumi.ComponentResource):
         self._after = opts.depends_on if opts else None
         self._names = naming.prefix(name, settings.generation)
         self.zones = zones.resolve(settings.zones, settings.region, settings.project or None, self)
+        rules.check(RouterSettings(replace(settings, zones=self.zones)), problems, only=("backends",))
+        problems.raise_if_any()
 
         self._heal_check = checks.global_check(
             naming.child(self._names, "heal"),
@@ -136,6 +142,7 @@ class RouterFleet(pulumi.ComponentResource):
                 "max_unavailable_fixed": updates.max_unavailable,
                 "min_ready_sec": updates.min_ready_sec,
             },
+            **standby(settings),
             # A repaired VM comes back as it was: while a bad template waits at its first VM, repairs do not spread it.
             instance_lifecycle_policy={"force_update_on_repair": "NO", "default_action_on_failure": "REPAIR"},
             wait_for_instances=waits(settings),
@@ -177,9 +184,32 @@ class RouterFleet(pulumi.ComponentResource):
                     for schedule in numbers.schedules
                 ]
                 or None,
+                "metrics": [
+                    {
+                        "name": metric.name,
+                        "type": metric.type.value,
+                        "target": metric.target,
+                        "single_instance_assignment": metric.single_instance_assignment,
+                        "filter": metric.filter or None,
+                    }
+                    for metric in numbers.metrics
+                ]
+                or None,
             },
             opts=self._child(),
         )
+
+
+def standby(settings: FleetSettings) -> dict[str, Any]:
+    """Returns a group's inputs for VMs on standby, none where there are none."""
+    wanted = settings.standby
+    if not wanted.stopped + wanted.suspended:
+        return {}
+    return {
+        "standby_policy": {"mode": "SCALE_OUT_POOL", "initial_delay_sec": wanted.initial_delay_sec},
+        "target_stopped_size": wanted.stopped,
+        "target_suspended_size": wanted.suspended,
+    }
 
 
 def waits(settings: FleetSettings) -> bool:

@@ -49,6 +49,24 @@ def check_family(family: str, path: str, problems: Problems) -> None:
         _check_supported(found["family"], path, problems)
 
 
+def is_arm(image: str) -> bool:
+    """Whether an image or family is for Arm's CPUs; Google's public ones say so in their names."""
+    return re.search(r"arm64|aarch64", image.rsplit("/", 1)[-1]) is not None
+
+
+def is_public(image: str) -> bool:
+    """Whether Google publishes it, so that its name tells what it is."""
+    return re.search(r"(?:^|/)projects/[a-z-]+-cloud/", image) is not None
+
+
+def least_disk_gb(image: str) -> int:
+    """Size in GB of an image, which a boot disk must have at least: 20 for Red Hat's relatives, else 10.
+
+    https://docs.cloud.google.com/compute/docs/images/os-details
+    """
+    return 20 if re.search(r"projects/(?:rocky-linux|centos|rhel|rhel-sap)-cloud/", image) else 10
+
+
 def resolve(image: str, family: str, opts: pulumi.InvokeOptions | None = None) -> str:
     """Returns the exact image: the one given, or the newest of a family at this moment.
 

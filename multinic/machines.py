@@ -22,6 +22,7 @@ class Series:
         gvnic_only: virtio-net is not offered.
         disk: The least costly disk type that a boot disk of this series may have.
         persistent_disk: Persistent Disk is offered, not Hyperdisk only.
+        arm: Its CPUs are Arm's, so that it boots images for arm64 only.
     """
 
     gbps: dict[int, int]
@@ -29,9 +30,21 @@ class Series:
     gvnic_only: bool = False
     disk: str = "pd-balanced"
     persistent_disk: bool = True
+    arm: bool = False
 
 
 _HYPERDISK = "hyperdisk-balanced"
+
+NO_HYPERDISK = ("c2", "c2d", "e2", "n1", "t2a")
+"""Series without any Hyperdisk. https://docs.cloud.google.com/compute/docs/disks/hyperdisks"""
+
+CPU_VENDORS = {
+    "Intel": ("c2", "c3", "c4", "n1", "n2", "n4"),
+    "AMD": ("c2d", "c3d", "c4d", "n2d", "n4d", "t2d"),
+    "Ampere": ("t2a",),
+    "Google": ("c4a", "n4a"),
+}
+"""First word of a CPU platform → series with such CPUs. https://docs.cloud.google.com/compute/docs/cpu-platforms"""
 
 SERIES: dict[str, Series] = {
     "e2": Series({2: 4, 4: 8, 8: 16, 16: 16, 32: 16}, {}),
@@ -46,7 +59,7 @@ SERIES: dict[str, Series] = {
     ),
     "n4": Series({2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 45, 80: 50}, {}, True, _HYPERDISK, False),
     "n4d": Series({2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 45, 80: 50, 96: 50}, {}, True, _HYPERDISK, False),
-    "n4a": Series({1: 10, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 50}, {}, True, _HYPERDISK, False),
+    "n4a": Series({1: 10, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 50}, {}, True, _HYPERDISK, False, True),
     "c3": Series({4: 23, 8: 23, 22: 23, 44: 32, 88: 62, 176: 100}, {44: 50, 88: 100, 176: 200}, True),
     "c3d": Series(
         {4: 20, 8: 20, 16: 20, 30: 20, 60: 40, 90: 60, 180: 100, 360: 100},
@@ -73,9 +86,10 @@ SERIES: dict[str, Series] = {
         True,
         _HYPERDISK,
         False,
+        True,
     ),
     "t2d": Series({1: 10, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 60: 32}, {}),
-    "t2a": Series({1: 10, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32}, {}, True),
+    "t2a": Series({1: 10, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32}, {}, True, arm=True),
     "c2d": Series({2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 56: 32, 112: 32}, {32: 50, 56: 50, 112: 100}),
 }
 
@@ -88,11 +102,13 @@ class Machine:
         name: As given, such as n2-highcpu-4.
         series: Its series, such as n2.
         vcpus: Number of vCPUs; None if the name does not tell.
+        memory_mb: Memory of a custom type in MB; None for any other.
     """
 
     name: str
     series: str
     vcpus: int | None
+    memory_mb: int | None = None
 
     @property
     def facts(self) -> Series | None:
@@ -110,6 +126,15 @@ class Machine:
     def tier_1_gbps(self) -> int | None:
         """Gbit/s with Tier_1 networking; None if this machine cannot have it or it is not known."""
         return self.facts.tier_1.get(self.vcpus) if self.facts and self.vcpus else None
+
+    @property
+    def sizes(self) -> tuple[int, ...] | None:
+        """Numbers of vCPUs that this kind of type comes in; None where the list is not known to be whole.
+
+        Custom types, shared cores and types with more behind the number (lssd, metal) have sizes of their own.
+        """
+        plain = re.fullmatch(r"[a-z0-9]+-(?:standard|highcpu|highmem)-\d+", self.name)
+        return tuple(sorted(self.facts.gbps)) if self.facts and plain else None
 
     @property
     def max_nics(self) -> int:
@@ -139,9 +164,9 @@ def parse(name: str) -> Machine | None:
     """
     if name in SHARED_CORE:
         return Machine(name, name.split("-", 1)[0] if name != "g1-small" else "n1", SHARED_CORE[name])
-    if found := re.fullmatch(r"(?:([a-z]+\d+[a-z]*)-)?custom-(\d+)-\d+(?:-ext)?", name):
-        return Machine(name, found[1] or "n1", int(found[2]))
-    if found := re.fullmatch(r"([a-z]+\d+[a-z]*)-[a-z]+-(\d+)(?:-[a-z]+)*", name):
+    if found := re.fullmatch(r"(?:([a-z]+\d+[a-z]*)-)?custom-(\d{1,4})-(\d{1,8})(?:-ext)?", name):
+        return Machine(name, found[1] or "n1", int(found[2]), int(found[3]))
+    if found := re.fullmatch(r"([a-z]+\d+[a-z]*)-[a-z]+-(\d{1,4})(?:-[a-z]+)*", name):
         return Machine(name, found[1], int(found[2]))
     if found := re.fullmatch(r"([a-z]+\d+[a-z]*)(?:-[a-z0-9]+)+", name):
         return Machine(name, found[1], None)

@@ -22,7 +22,16 @@ MAX_VM_PREFIX = 58
 MAX_ACCOUNT_PREFIX = 23
 """A service account id has 6 to 30 characters; a hyphen and six random digits follow the prefix."""
 
-VALID = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
+PROJECT = r"[a-z][-a-z0-9.:]{0,61}[a-z0-9]"
+"""Form of a project's id; the oldest begin with a domain, such as example.com:net."""
+
+NAME = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+"""Form of a resource's name, RFC 1035."""
+
+NAME_FORM = "a name of lower-case letters, digits and hyphens that begins with a letter, of at most 63 characters"
+"""The same in words."""
+
+VALID = re.compile(NAME)
 
 
 def slug(text: str, limit: int = MAX_LOGICAL) -> str:
@@ -76,6 +85,11 @@ def cidr_key(cidr: IPv4Network) -> str:
 def last_part(link: str) -> str:
     """Returns the name at the end of a link."""
     return link.rstrip("/").rsplit("/", 1)[-1]
+
+
+def partial(link: str) -> str:
+    """Returns a link without its server and API version: two spellings of one resource become the same."""
+    return re.sub(r"^https?://[^/]+/(?:compute/)?[^/]+/(?=projects/|global/|regions/)", "", link)
 
 
 def project_of(link: str) -> str | None:

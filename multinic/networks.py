@@ -11,9 +11,10 @@ import pulumi_gcp as gcp
 
 from multinic import naming
 from multinic.args import NetworkArgs
-from multinic.parsing import NAME, NAME_FORM
+from multinic.naming import NAME, NAME_FORM, PROJECT
 from multinic.problems import Problems
 from multinic.reading import Section, read_cidr
+from multinic.rules_network import judge_subnet
 from multinic.zones import REGION
 
 DEFAULT_MTU = 1460
@@ -96,7 +97,7 @@ def parse(args: object, problems: Problems, path: str = "") -> RoutedNetworksSet
     settings = RoutedNetworksSettings(
         region=top.text("region", pattern=REGION, form="a region such as us-central1"),
         networks=tuple(made),
-        project=top.text("project", ""),
+        project=top.text("project", "", pattern=PROJECT, form="a project id"),
     )
     top.done()
     for index, network in enumerate(made):
@@ -113,8 +114,7 @@ def _subnet(section: Section, key: str, taken: dict[str, IPv4Network]) -> IPv4Ne
     given = read_cidr(text, path, section.problems) if text else None
     if given is None:
         return IPv4Network("192.0.2.0/24")
-    if not 8 <= given.prefixlen <= 29:
-        section.problems.add(path, f"{given}: a subnetwork is between /8 and /29")
+    section.problems.add_all(judge_subnet(path, given), rule="subnet-apart")
     for where, other in taken.items():
         if given.overlaps(other):
             section.problems.add(path, f"{given} overlaps {other} ({where})")

@@ -4,16 +4,25 @@ It carries every protocol, whatever its rule names: TCP with all ports. L3_DEFAU
 dropped silently. https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
 """
 
+from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
-from multinic import naming, parsing
+from multinic import naming, parsing, rules
 from multinic.args import NextHopPolicyArgs
+from multinic.choices import ZonalAffinity
 from multinic.problems import Problems
 from multinic.reading import Section
-from multinic.settings import NextHopPolicy
+from multinic.settings import FleetSettings, MachineSettings, NetworkSettings, NextHopPolicy, RouterSettings
+from multinic.zones import REGION
+
+_RULES = (
+    *("link-form", "subnet-region", "address-fits", "zone-fits", "labels"),
+    *("persistence", "tracking", "failover", "zonal-affinity", "stateful"),
+)
+_NAMES = {"next_hop": "policy", "zones": "groups"}
 
 
 class NextHopArgs(TypedDict):
@@ -39,6 +48,55 @@ class NextHopArgs(TypedDict):
     """Labels of address and forwarding rule."""
 
 
+@dataclass(frozen=True)
+class NextHopSettings:
+    """The inputs, checked."""
+
+    region: str
+    network: pulumi.Input[str]
+    subnetwork: pulumi.Input[str]
+    groups: dict[str, pulumi.Input[str]]
+    health_check: pulumi.Input[str]
+    policy: NextHopPolicy
+    address: pulumi.Input[str]
+    project: str
+    labels: dict[str, str]
+
+
+def parse(args: object, problems: Problems) -> NextHopSettings:
+    """Reads the inputs of `NextHop`; the rules of a whole router judge what it has in common with one."""
+    top = Section(args, "", problems)
+    groups = top.section("groups")
+    settings = NextHopSettings(
+        region=top.text("region", pattern=REGION, form="a region such as us-central1"),
+        network=top.link("network"),
+        subnetwork=top.link("subnetwork"),
+        groups={zone: groups.link(zone) for zone in groups.given()},
+        health_check=top.link("health_check"),
+        policy=parsing.next_hop(top.section("policy")),
+        address=top.link("address", required=False),
+        project=top.text("project", "", pattern=naming.PROJECT, form="a project id"),
+        labels=top.pairs("labels"),
+    )
+    top.done()
+    if not settings.groups and not problems.touch("groups"):
+        problems.add("groups", "is empty; give the instance group of every zone")
+    if not problems.found:
+        network = NetworkSettings(settings.network, settings.subnetwork, (), address=settings.address)
+        zones = tuple(map(str, settings.groups))
+        fleet = FleetSettings(settings.region, (network,), zones, MachineSettings(), labels=settings.labels)
+        rules.check(RouterSettings(fleet, settings.policy), found := Problems(), only=_RULES)
+        for one in found.found:
+            problems.add(_here(one.path), one.message, rule=one.rule)
+    return settings
+
+
+def _here(path: str) -> str:
+    """Returns what a router's input is called here."""
+    head, _, rest = path.removeprefix("networks[0].").partition(".")
+    return ".".join(part for part in (_NAMES.get(head.partition("[")[0], head), rest) if part)
+
+
 class NextHop(pulumi.ComponentResource):
     """Address, backend service and forwarding rule in one network. Does not make: groups, checks, routes."""
 
@@ -51,20 +109,16 @@ class NextHop(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NextHopArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         problems = Problems()
-        top = Section(args, "", problems)
-        region, project = top.text("region"), top.text("project", "") or None
-        network, subnetwork = top.link("network"), top.link("subnetwork")
-        check, given = top.link("health_check"), top.link("address", required=False)
-        policy, labels = parsing.next_hop(top.section("policy")), top.pairs("labels")
-        groups = top.section("groups")
-        backends = {zone: groups.link(zone) for zone in groups.given()}
-        if not backends:
-            problems.add("groups", "is empty; give the instance group of every zone")
-        top.done()
+        settings = parse(args, problems)
         problems.raise_if_any()
         super().__init__("multinic:index:NextHop", name, {}, opts)
 
+        region, project, labels = settings.region, settings.project or None, settings.labels
+        network, subnetwork, policy, given = settings.network, settings.subnetwork, settings.policy, settings.address
+
         failover: gcp.compute.RegionBackendServiceFailoverPolicyArgsDict = {"failover_ratio": policy.failover_ratio}
+        if policy.drop_if_unhealthy:
+            failover["drop_traffic_if_unhealthy"] = True
         log: gcp.compute.RegionBackendServiceLogConfigArgsDict = {
             "enable": True,
             "sample_rate": policy.log_sample_rate,
@@ -76,16 +130,17 @@ class NextHop(pulumi.ComponentResource):
             network=network,
             load_balancing_scheme="INTERNAL",
             protocol="TCP",
-            health_checks=check,
+            health_checks=settings.health_check,
             session_affinity=policy.session_affinity.value,
             connection_tracking_policy=tracking(policy),
             connection_draining_timeout_sec=policy.draining_sec,
             # CONNECTION is the only mode that works here; the provider's default, UTILIZATION, is refused.
             backends=[
                 {"group": group, "balancing_mode": "CONNECTION", "failover": zone in policy.failover_zones}
-                for zone, group in sorted(backends.items())
+                for zone, group in sorted(settings.groups.items())
             ],
             failover_policy=failover if policy.failover_zones else None,
+            network_pass_through_lb_traffic_policy=zonal_affinity(policy),
             log_config=log if policy.log_sample_rate else None,
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -133,6 +188,20 @@ class NextHop(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         return reserved.address
+
+
+def zonal_affinity(
+    policy: NextHopPolicy,
+) -> gcp.compute.RegionBackendServiceNetworkPassThroughLbTrafficPolicyArgsDict | None:
+    """Returns which zones' routers are preferred; None, which is Google Cloud's default, where none are."""
+    if policy.zonal_affinity is ZonalAffinity.DISABLED:
+        return None
+    wanted: gcp.compute.RegionBackendServiceNetworkPassThroughLbTrafficPolicyZonalAffinityArgsDict = {
+        "spillover": policy.zonal_affinity.value
+    }
+    if policy.spillover_ratio is not None:
+        wanted["spillover_ratio"] = policy.spillover_ratio
+    return {"zonal_affinity": wanted}
 
 
 def tracking(policy: NextHopPolicy) -> gcp.compute.RegionBackendServiceConnectionTrackingPolicyArgsDict:

@@ -6,32 +6,25 @@ so that the caller can go on and report everything together.
 
 from dataclasses import replace
 
-from multinic import images, machines, naming, rules
+from multinic import images, machines, naming, parsing_scaling, rules
+from multinic.choices import UpdateType
 from multinic.problems import Problems
-from multinic.reading import Section
+from multinic.reading import Section, shown
 from multinic.settings import (
     HEAL_CHECK,
     AccessSettings,
-    Autoscaled,
-    AutoscalerSettings,
     CheckSettings,
-    Fixed,
     FleetSettings,
     HealthSettings,
     MachineSettings,
     NetworkSettings,
     NextHopPolicy,
-    Replicas,
     RouterSettings,
     RoutesSettings,
-    Schedule,
     UpdatesSettings,
 )
 from multinic.zones import REGION
 
-NAME = naming.VALID.pattern
-NAME_FORM = "a name of lower-case letters, digits and hyphens that begins with a letter"
-PROJECT = r"[a-z][-a-z0-9.:]{0,61}[a-z0-9]"
 _TAG_FORM = "a network tag"
 
 
@@ -76,9 +69,10 @@ def _shape(top: Section) -> FleetSettings:
         networks=tuple(_network(section) for section in top.sections("networks")),
         zones=_zones(top),
         machine=_machine(top.section("machine")),
-        project=top.text("project", "", pattern=PROJECT, form="a project id"),
-        replicas=_replicas(top.section("replicas")),
-        autoscaler=_autoscaler(top.section("autoscaler")),
+        project=top.text("project", "", pattern=naming.PROJECT, form="a project id"),
+        replicas=parsing_scaling.replicas(top.section("replicas")),
+        autoscaler=parsing_scaling.autoscaler(top.section("autoscaler")),
+        standby=parsing_scaling.standby(top.section("standby")),
         health=_health(top.section("health")),
         updates=_updates(top.section("updates")),
         labels=top.pairs("labels"),
@@ -100,51 +94,9 @@ def _network(section: Section) -> NetworkSettings:
         subnet_cidrs=section.cidrs("subnet_cidrs"),
         address=section.link("address", required=False),
         nic_type=section.choice("nic_type", NetworkSettings.nic_type),
-        queue_count=_optional(section, "queue_count", 1, 32),
-        mtu=_optional(section, "mtu", 1300, 8896, "bytes"),
-        project=section.text("project", "", pattern=PROJECT, form="a project id"),
-    )
-    section.done()
-    return settings
-
-
-def _replicas(section: Section) -> Replicas:
-    low = section.integer("min", Autoscaled.min, 0, 1000)
-    high = _optional(section, "max", 1, 1000)
-    only_min = section.has("min") and not section.has("max")
-    section.done()
-    if only_min:
-        return Fixed(low)
-    return Autoscaled(low, Autoscaled.max if high is None else high)
-
-
-def _autoscaler(section: Section) -> AutoscalerSettings:
-    default = AutoscalerSettings()
-    scale_in = section.section("scale_in")
-    settings = AutoscalerSettings(
-        cpu_target=section.number("cpu_target", default.cpu_target, 0.05, 1),
-        cooldown_sec=section.integer("cooldown_sec", default.cooldown_sec, 15, 600, "s"),
-        stabilization_sec=section.integer("stabilization_sec", default.stabilization_sec, 60, 3600, "s"),
-        scale_in_max_replicas=scale_in.integer("max_replicas", default.scale_in_max_replicas, 0, 1000),
-        scale_in_window_sec=scale_in.integer("window_sec", default.scale_in_window_sec, 60, 3600, "s"),
-        mode=section.choice("mode", default.mode),
-        predictive=section.choice("predictive", default.predictive),
-        schedules=tuple(_schedule(one) for one in section.sections("schedules", required=False)),
-    )
-    scale_in.done()
-    section.done()
-    return settings
-
-
-def _schedule(section: Section) -> Schedule:
-    settings = Schedule(
-        name=section.text("name", pattern=NAME, form=NAME_FORM),
-        schedule=section.text(
-            "schedule", pattern=r"\S+( \S+){4}", form="cron's five fields, such as '0 8 * * MON-FRI'"
-        ),
-        duration_sec=section.integer("duration_sec", None, 300, 7 * 24 * 3600, "s"),
-        min_replicas=section.integer("min_replicas", None, 0, 1000),
-        time_zone=section.text("time_zone", Schedule.time_zone, pattern=r"[A-Za-z0-9_+/-]+", form="an IANA time zone"),
+        queue_count=section.optional_integer("queue_count", 1, 32),
+        mtu=section.optional_integer("mtu", 1300, 8896, "bytes"),
+        project=section.text("project", "", pattern=naming.PROJECT, form="a project id"),
     )
     section.done()
     return settings
@@ -155,15 +107,16 @@ def _machine(section: Section) -> MachineSettings:
     kind = section.text("type", default.type)
     parsed = machines.parse(kind)
     if parsed is None:
-        section.problems.add(section.at("type"), f"{kind!r} is not a machine type such as {default.type}")
+        section.problems.add(section.at("type"), f"{shown(kind)} is not a machine type such as {default.type}")
+    image, family = section.text("image", ""), section.text("image_family", "")
     shielded = section.section("shielded")
     settings = MachineSettings(
-        image=section.text("image", ""),
-        image_family=section.text("image_family", ""),
+        image=image,
+        image_family=family,
         type=kind,
-        disk_gb=section.integer("disk_gb", default.disk_gb, 10, 65536, "GB"),
+        disk_gb=section.integer("disk_gb", images.least_disk_gb(image or family), 10, 65536, "GB"),
         disk_type=section.text(
-            "disk_type", parsed.disk if parsed else default.disk_type, pattern=NAME, form="a disk type"
+            "disk_type", parsed.disk if parsed else default.disk_type, pattern=naming.NAME, form="a disk type"
         ),
         disk_kms_key=section.link("disk_kms_key", required=False),
         spot=section.flag("spot", default.spot),
@@ -176,7 +129,7 @@ def _machine(section: Section) -> MachineSettings:
         tags=_names(section, "tags", _TAG_FORM),
         metadata=section.pairs("metadata"),
         startup_script=section.text("startup_script", ""),
-        clamp_mss=_optional(section, "clamp_mss", 536, 8856, "bytes"),
+        clamp_mss=section.optional_integer("clamp_mss", 536, 8856, "bytes"),
     )
     shielded.done()
     section.done()
@@ -231,12 +184,15 @@ def next_hop(section: Section) -> NextHopPolicy:
         session_affinity=section.choice("session_affinity", default.session_affinity),
         tracking_mode=section.choice("tracking_mode", default.tracking_mode),
         persistence=section.choice("persistence", default.persistence),
-        idle_timeout_sec=_optional(section, "idle_timeout_sec", 600, 57600, "s"),
+        idle_timeout_sec=section.optional_integer("idle_timeout_sec", 600, 57600, "s"),
         draining_sec=section.integer("draining_sec", default.draining_sec, 0, 3600, "s"),
         global_access=section.flag("global_access", default.global_access),
         log_sample_rate=section.number("log_sample_rate", default.log_sample_rate, 0, 1),
         failover_zones=section.texts("failover_zones"),
         failover_ratio=section.number("failover_ratio", default.failover_ratio, 0, 1),
+        drop_if_unhealthy=section.flag("drop_if_unhealthy", default.drop_if_unhealthy),
+        zonal_affinity=section.choice("zonal_affinity", default.zonal_affinity),
+        spillover_ratio=section.optional_number("spillover_ratio", 0, 1),
         stateful=section.flag("stateful", default.stateful),
     )
     section.done()
@@ -274,20 +230,16 @@ def _updates(section: Section) -> UpdatesSettings:
         min_ready_sec=section.integer("min_ready_sec", default.min_ready_sec, 0, 3600, "s"),
         wait=section.flag("wait", default.wait),
     )
+    if settings.type is UpdateType.OPPORTUNISTIC and section.has("wait") and settings.wait:
+        section.problems.add(section.at("wait"), "there is nothing to wait for with OPPORTUNISTIC; leave it out")
     section.done()
     return settings
-
-
-def _optional(section: Section, key: str, low: int, high: int, unit: str = "") -> int | None:
-    """Reads a whole number that has no default of ours."""
-    value = section.integer(key, low, low, high, unit)
-    return value if section.has(key) else None
 
 
 def _names(section: Section, key: str, form: str) -> tuple[str, ...]:
     """Reads a list of resource names."""
     values = section.texts(key)
     for index, value in enumerate(values):
-        if len(value) > naming.MAX_NAME or not naming.VALID.fullmatch(value):
-            section.problems.add(f"{section.at(key)}[{index}]", f"{value!r} is not {form}: {NAME_FORM}")
+        if not naming.VALID.fullmatch(value):
+            section.problems.add(f"{section.at(key)}[{index}]", f"{shown(value)} is not {form}: {naming.NAME_FORM}")
     return values

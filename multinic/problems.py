@@ -61,6 +61,11 @@ class Problems:
         if problem not in self.found:
             self.found.append(problem)
 
+    def add_all(self, findings: Iterable[tuple[str, str]], *, prefix: str = "", rule: str = "") -> None:
+        """Notes what a rule has found, path and message of each."""
+        for path, message in findings:
+            self.add(prefix + path, message, rule=rule)
+
     def touch(self, *paths: str) -> bool:
         """Whether any of these inputs, or a part of one, already has a problem."""
         return any(_related(problem.path, path) for problem in self.found for path in paths)

@@ -18,6 +18,8 @@ from multinic.problems import Problems
 Choice = TypeVar("Choice", bound=StrEnum)
 T = TypeVar("T")
 
+_LONGEST_SHOWN = 120
+
 _OUTPUT = (
     "is an Output, whose value is known only after deployment; this input decides which resources there are, "
     "so give a plain Python value"
@@ -44,10 +46,13 @@ class Section:
         self.problems = problems
         self._known: list[str] = []
         self._values: Mapping[str, Any] = {}
+        self._is_broken = False
         if isinstance(value, Mapping):
             self._values = value
-        elif self._is_plain(path or "args", value):
-            problems.add(path or "args", f"must be a mapping of names to values, not {value!r}")
+        else:
+            self._is_broken = True  # what is missing inside is not told as well
+            if self._is_plain(path or "args", value):
+                problems.add(path or "args", f"must be a mapping of names to values, not {shown(value)}")
 
     def at(self, key: str) -> str:
         """Path of a key of this section."""
@@ -65,7 +70,7 @@ class Section:
         """Notes every key that no reader has asked for."""
         for key in self._values:
             if key not in self._known:
-                self.problems.add(self.at(str(key)), f"no such input{similar(str(key), self._known)}")
+                self.problems.add(self.at(one_line(key)), f"no such input{similar(str(key), self._known)}")
 
     def text(self, key: str, default: str | None = None, *, pattern: str = "", form: str = "") -> str:
         """Reads a string; without a default it is required.
@@ -77,8 +82,12 @@ class Section:
             form: What the pattern means, in words.
         """
         value = self._read(key, default, "a string", lambda v: isinstance(v, str), "")
-        if pattern and value and not re.fullmatch(pattern, value):
-            self.problems.add(self.at(key), f"{value!r} is not {form}")
+        if not value and default is None and self.has(key) and not self.problems.touch(self.at(key)):
+            self.problems.add(self.at(key), f"is empty; give {form or 'a string'}")
+        if not value or not is_text(value, self.at(key), self.problems):
+            return default or ""
+        if pattern and not re.fullmatch(pattern, value):
+            self.problems.add(self.at(key), f"{shown(value)} is not {form}")
             return default or ""
         return value
 
@@ -92,6 +101,16 @@ class Section:
         value = self._read(key, default, "a number", lambda v: isinstance(v, float) or _is_int(v), low)
         return float(self._bounded(key, value, default, low, high, unit))
 
+    def optional_integer(self, key: str, low: int, high: int, unit: str = "") -> int | None:
+        """Reads a whole number that has no default of ours."""
+        value = self.integer(key, low, low, high, unit)
+        return value if self.has(key) else None
+
+    def optional_number(self, key: str, low: float, high: float) -> float | None:
+        """Reads a number that has no default of ours."""
+        value = self.number(key, low, low, high)
+        return value if self.has(key) else None
+
     def flag(self, key: str, default: bool) -> bool:
         """Reads true or false."""
         return self._read(key, default, "true or false", lambda v: isinstance(v, bool), False)
@@ -103,7 +122,7 @@ class Section:
         if value in {member.value for member in kind}:
             return kind(value)
         names = [member.value for member in kind]
-        self.problems.add(self.at(key), f"{value!r} is not one of {', '.join(names)}")
+        self.problems.add(self.at(key), f"{shown(value)} is not one of {', '.join(names)}")
         return default
 
     def texts(self, key: str, default: Sequence[str] | None = ()) -> tuple[str, ...]:
@@ -112,10 +131,10 @@ class Section:
         result = []
         for index, value in enumerate(values):
             if self._is_plain(f"{self.at(key)}[{index}]", value):
-                if isinstance(value, str):
+                if not isinstance(value, str):
+                    self.problems.add(f"{self.at(key)}[{index}]", f"must be a string, not {shown(value)}")
+                elif is_text(value, f"{self.at(key)}[{index}]", self.problems):
                     result.append(value)
-                else:
-                    self.problems.add(f"{self.at(key)}[{index}]", f"must be a string, not {value!r}")
         return tuple(result)
 
     def pairs(self, key: str) -> dict[str, str]:
@@ -124,12 +143,14 @@ class Section:
         values = self._read(key, none, "a mapping of strings", lambda v: isinstance(v, Mapping), none)
         result = {}
         for name, value in values.items():
-            path = f"{self.at(key)}.{name}"
-            if self._is_plain(path, value):
-                if isinstance(value, str):
-                    result[str(name)] = value
-                else:
-                    self.problems.add(path, f"must be a string (quote it), not {value!r}")
+            path = f"{self.at(key)}.{one_line(name)}"
+            if not isinstance(name, str):
+                self.problems.add(path, f"a key must be a string (quote it), not {shown(name)}")
+            elif is_text(name, path, self.problems) and self._is_plain(path, value):
+                if not isinstance(value, str):
+                    self.problems.add(path, f"must be a string (quote it), not {shown(value)}")
+                elif is_text(value, path, self.problems):
+                    result[name] = value
         return result
 
     def cidrs(self, key: str, default: Sequence[str] | None = ()) -> tuple[ipaddress.IPv4Network, ...]:
@@ -145,10 +166,16 @@ class Section:
         if isinstance(value, pulumi.Output):
             return value
         if isinstance(value, str) and value:
-            return value
-        if value is None and not required:
+            return value if is_text(value, self.at(key), self.problems) else ""
+        if self._is_broken or (value is None and not required):
             return ""
-        wrong = "is required" if value is None else f"must be a string or an Output of one, not {value!r}"
+        wrong = f"must be a string or an Output of one, not {shown(value)}"
+        if value is None:
+            wrong = "is required"
+        elif value == "":
+            wrong = "is empty; give a string" if required else "is empty; give a string, or leave it out"
+        elif isinstance(value, pulumi.Resource):
+            wrong = f"is a {type(value).__name__}; give an output of it, such as its self_link"
         self.problems.add(self.at(key), wrong)
         return ""
 
@@ -176,14 +203,15 @@ class Section:
         value = self._values.get(key)
         if value is None:
             if default is None:
-                self.problems.add(self.at(key), f"is required: give {kind}")
+                if not self._is_broken:
+                    self.problems.add(self.at(key), f"is required: give {kind}")
                 return stand_in
             return default
         fallback = stand_in if default is None else default
         if not self._is_plain(self.at(key), value):
             return fallback
         if not accept(value):
-            self.problems.add(self.at(key), f"must be {kind}, not {value!r}")
+            self.problems.add(self.at(key), f"must be {kind}, not {shown(value)}")
             return fallback
         result: T = value
         return result
@@ -191,7 +219,9 @@ class Section:
     def _bounded(self, key: str, value: float, default: float | None, low: float, high: float, unit: str) -> float:
         if low <= value <= high:
             return value
-        self.problems.add(self.at(key), f"{value:g} is outside {low:g} to {high:g}{' ' + unit if unit else ''}")
+        # A whole number may be too great for a float, which `:g` would make of it.
+        said = f"{value:g}" if isinstance(value, float) or abs(value) < 1e6 else shown(value)
+        self.problems.add(self.at(key), f"{said} is outside {low:g} to {high:g}{' ' + unit if unit else ''}")
         return low if default is None else default
 
     def _is_plain(self, path: str, value: object) -> bool:
@@ -202,21 +232,48 @@ class Section:
 
 
 def read_cidr(text: str, path: str, problems: Problems) -> ipaddress.IPv4Network | None:
-    """Reads one IPv4 range; says what is wrong with any other text."""
+    """Reads one IPv4 range, address and prefix length; says what is wrong with any other text."""
     if ":" in text:
-        problems.add(path, f"{text} is IPv6; multinic routes IPv4 only", rule="ipv4-only")
+        problems.add(path, f"{shown(text)} is IPv6; multinic routes IPv4 only", rule="ipv4-only")
         return None
-    try:
-        return ipaddress.IPv4Network(text)
-    except ValueError:
-        pass
     try:
         meant = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
-        problems.add(path, f"{text!r} is not an IPv4 range such as 10.1.0.0/16", rule="cidr-form")
+        problems.add(path, f"{shown(text)} is not an IPv4 range such as 10.1.0.0/16", rule="cidr-form")
         return None
-    problems.add(path, f"{text} has host bits set; did you mean {meant}?", rule="cidr-host-bits")
+    if text == str(meant):
+        return meant
+    if text.partition("/")[2] == str(meant.prefixlen):
+        problems.add(path, f"{text} has host bits set; did you mean {meant}?", rule="cidr-host-bits")
+    else:
+        # Python also reads netmasks, and a bare address; Google Cloud does not, or takes it for something else.
+        problems.add(
+            path, f"{shown(text)} is not an address and a prefix length; did you mean {meant}?", rule="cidr-form"
+        )
     return None
+
+
+def is_text(value: str, path: str, problems: Problems) -> bool:
+    """Whether every character can be sent; notes it if not. Half a surrogate pair is none, NUL ends a text early."""
+    bad = next((char for char in value if char == "\0" or "\ud800" <= char <= "\udfff"), None)
+    if bad is not None:
+        problems.add(path, f"holds U+{ord(bad):04X}, which cannot be sent as text")
+    return bad is None
+
+
+def shown(value: object) -> str:
+    """Returns a value as one short line."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def one_line(key: object) -> str:
+    """Returns a key that may have line breaks in it as part of a path."""
+    text = str(key)
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _is_int(value: object) -> bool:

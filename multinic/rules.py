@@ -4,13 +4,14 @@ Each says no before anything is created; Google Cloud would refuse the combinati
 packets. A rule is passed over when an input that it needs already has a problem of its own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from multinic.problems import Problems
 from multinic.rules_machine import MACHINE_RULES
 from multinic.rules_network import NETWORK_RULES
 from multinic.rules_policy import POLICY_RULES
+from multinic.rules_scaling import SCALING_RULES
 from multinic.settings import RouterSettings
 
 Finding = tuple[str, str]
@@ -35,15 +36,21 @@ class Rule:
     check: Callable[[RouterSettings], Iterable[Finding]]
 
 
-RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (*NETWORK_RULES, *MACHINE_RULES, *POLICY_RULES))
+RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (*NETWORK_RULES, *MACHINE_RULES, *SCALING_RULES, *POLICY_RULES))
 
 
-def check(settings: RouterSettings, problems: Problems, path: str = "") -> None:
-    """Judges all rules; notes each breach."""
+def check(settings: RouterSettings, problems: Problems, path: str = "", only: Collection[str] = ()) -> None:
+    """Judges all rules, or some; notes each breach.
+
+    Args:
+        settings: What is judged.
+        problems: Where breaches are noted, and what is wrong already.
+        path: What the inputs' paths begin with.
+        only: Ids of the rules to judge; all if empty.
+    """
     prefix = f"{path}." if path else ""
     before = Problems(list(problems.found))
     for rule in RULES:
-        if before.touch(*(prefix + need for need in rule.needs)):
+        if (only and rule.id not in only) or before.touch(*(prefix + need for need in rule.needs)):
             continue
-        for where, message in rule.check(settings):
-            problems.add(prefix + where, message, rule=rule.id)
+        problems.add_all(rule.check(settings), prefix=prefix, rule=rule.id)

@@ -1,24 +1,30 @@
 """Rules of machines, metadata, labels and updates. See `rules` for the columns."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from multinic import guest_files
+from multinic import guest_files, images, machines
 from multinic.choices import NicType
-from multinic.reading import similar
-from multinic.settings import SPOT_DRAIN_SEC, Autoscaled, AutoscalerSettings, Fixed, RouterSettings
+from multinic.reading import one_line, shown, similar
+from multinic.settings import SPOT_DRAIN_SEC, RouterSettings
 
 _NICS = "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts"
 _GENERAL = "https://docs.cloud.google.com/compute/docs/general-purpose-machines"
+_IMAGES = "https://docs.cloud.google.com/compute/docs/images/os-details"
+_CPUS = "https://docs.cloud.google.com/compute/docs/instances/specify-min-cpu-platform"
+_KMS = "https://docs.cloud.google.com/compute/docs/disks/customer-managed-encryption"
+_TAGS = "https://docs.cloud.google.com/vpc/docs/add-remove-network-tags"
 _METADATA = "https://docs.cloud.google.com/compute/docs/metadata/setting-custom-metadata"
 _LABELS = "https://docs.cloud.google.com/compute/docs/labeling-resources"
 _UPDATES = "https://docs.cloud.google.com/compute/docs/instance-groups/rolling-out-updates-to-managed-instance-groups"
 _SPOT = "https://docs.cloud.google.com/compute/docs/instances/spot"
-_BACKENDS = "https://docs.cloud.google.com/load-balancing/docs/backend-service"
-_AUTOSCALER = "https://docs.cloud.google.com/compute/docs/autoscaler"
 _CONFIDENTIAL = "https://docs.cloud.google.com/confidential-computing/confidential-vm/docs/supported-configurations"
 
-_OURS = re.compile(r"multinic-.*|startup-script(-url)?|shutdown-script(-url)?")
+_OURS = re.compile(r"multinic-.*|startup-script(-url)?|shutdown-script(-url)?", re.IGNORECASE)
+_SECRET = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\"private_key\"\s*:")
+_KMS_KEY = (
+    r"projects/[^/\s]+/locations/[a-z0-9-]+/keyRings/[\w-]{1,63}/cryptoKeys/[\w-]{1,63}(?:/cryptoKeyVersions/\d+)?"
+)
 
 _BOOT_DISKS = ("pd-standard", "pd-balanced", "pd-ssd", "pd-extreme", "hyperdisk-balanced", "hyperdisk-extreme")
 
@@ -29,6 +35,63 @@ def _nics(settings: RouterSettings) -> Findings:
     machine, count = settings.fleet.machine.parsed_type, len(settings.fleet.networks)
     if machine and count > machine.max_nics:
         yield "machine.type", f"{machine.name} takes {machine.max_nics} NICs, not {count}; give one with more vCPUs"
+
+
+def _machine_size(settings: RouterSettings) -> Findings:
+    machine = settings.fleet.machine.parsed_type
+    if machine is None:
+        return
+    if machine.memory_mb is not None:
+        if machine.vcpus != 1 and (machine.vcpus or 0) % 2:
+            yield "machine.type", f"{machine.name}: a custom type has one vCPU or an even number of them"
+        if machine.memory_mb % 256 or not machine.memory_mb:
+            yield "machine.type", f"{machine.name}: the memory of a custom type is a multiple of 256 MB"
+    elif machine.sizes and machine.vcpus not in machine.sizes:
+        sizes = ", ".join(map(str, machine.sizes))
+        yield "machine.type", f"{machine.name} is not one of Google Cloud's; {machine.series} comes with {sizes} vCPUs"
+
+
+def _image_fits(settings: RouterSettings) -> Findings:
+    machine = settings.fleet.machine
+    image, kind = machine.image or machine.image_family, machine.parsed_type
+    path = "machine.image" if machine.image else "machine.image_family"
+    if kind and kind.facts and images.is_public(image) and images.is_arm(image) != kind.facts.arm:
+        wanted = "arm64" if kind.facts.arm else "x86"
+        yield path, f"is not for the CPUs of {kind.series} machines; give an image for {wanted}"
+    if machine.disk_gb < images.least_disk_gb(image):
+        yield "machine.disk_gb", f"{machine.disk_gb} GB is less than the image has; give {images.least_disk_gb(image)}"
+
+
+def _cpu_platform(settings: RouterSettings) -> Findings:
+    platform, machine = settings.fleet.machine.min_cpu_platform, settings.fleet.machine.parsed_type
+    if not platform:
+        return
+    vendor = platform.split(" ")[0]
+    if vendor not in machines.CPU_VENDORS or not re.fullmatch(r"\w+( \w+)+", platform):
+        yield "machine.min_cpu_platform", f"{shown(platform)} is not a CPU platform such as Intel Ice Lake"
+    elif machine and machine.series == "e2":
+        yield "machine.min_cpu_platform", "e2 machines take no CPU platform; leave it out"
+    elif machine and machine.facts and machine.series not in machines.CPU_VENDORS[vendor]:
+        yield "machine.min_cpu_platform", f"{machine.series} machines have no CPUs of {vendor}"
+
+
+def _disk_key(settings: RouterSettings) -> Findings:
+    key = settings.fleet.machine.disk_kms_key
+    if isinstance(key, str) and key and not re.fullmatch(_KMS_KEY, key):
+        form = "projects/P/locations/L/keyRings/R/cryptoKeys/K"
+        yield "machine.disk_kms_key", f"{shown(key)} is not a key's name; give {form}"
+
+
+def _tags(settings: RouterSettings) -> Findings:
+    for path, tags, most in (
+        ("machine.tags", settings.fleet.machine.tags, 64),
+        ("routes.tags", settings.routes.tags, 256),
+    ):
+        if len(tags) > most:
+            yield path, f"{len(tags)} tags; there can be {most}"
+        for i, tag in enumerate(tags):
+            if tag in tags[:i]:
+                yield f"{path}[{i}]", f"{tag} is given twice"
 
 
 def _nic_types(settings: RouterSettings) -> Findings:
@@ -42,6 +105,9 @@ def _nic_types(settings: RouterSettings) -> Findings:
                 yield f"{path}.nic_type", "machine.tier_1 needs GVNIC"
         elif network.queue_count is not None and network.queue_count > 16:
             yield f"{path}.queue_count", f"{network.queue_count} queues: GVNIC has at most 16"
+    queues = sum(network.queue_count or 0 for network in settings.fleet.networks)
+    if machine and machine.vcpus and queues > 2 * machine.vcpus:
+        yield "networks", f"{queues} queues in all; {machine.name} can have two a vCPU, {2 * machine.vcpus}"
 
 
 def _tier_1(settings: RouterSettings) -> Findings:
@@ -58,6 +124,10 @@ def _disk(settings: RouterSettings) -> Findings:
         yield "machine.disk_type", f"{disk!r} is no type of boot disk{similar(disk, _BOOT_DISKS)}"
     if machine and machine.facts and not machine.facts.persistent_disk and disk.startswith("pd-"):
         yield "machine.disk_type", f"{machine.series} machines have no Persistent Disk; give {machine.disk}"
+    if machine and machine.series in machines.NO_HYPERDISK and disk.startswith("hyperdisk-"):
+        yield "machine.disk_type", f"{machine.series} machines have no Hyperdisk; give {machine.disk}"
+    if machine and machine.series in ("c3", "c3d") and disk in ("pd-standard", "pd-extreme"):
+        yield "machine.disk_type", f"{machine.series} machines boot from pd-balanced, pd-ssd and Hyperdisk only"
 
 
 def _confidential(settings: RouterSettings) -> Findings:
@@ -84,9 +154,9 @@ def _spot_drain(settings: RouterSettings) -> Findings:
 
 def _metadata(settings: RouterSettings) -> Findings:
     for key in settings.fleet.machine.metadata:
-        path = f"machine.metadata.{key}"
+        path = f"machine.metadata.{one_line(key)}"
         if _OURS.fullmatch(key):
-            cure = "; use machine.startup_script" if key.startswith("startup-script") else ""
+            cure = "; use machine.startup_script" if key.lower().startswith("startup-script") else ""
             yield path, f"is multinic's own key{cure}"
         elif not re.fullmatch(r"[a-zA-Z0-9_-]{1,127}", key):
             yield path, "a metadata key is 1 to 127 letters, digits, hyphens and underscores"
@@ -98,50 +168,34 @@ def _metadata_size(settings: RouterSettings) -> Findings:
         yield "machine.startup_script" if script else "machine.metadata", message
 
 
-def _labels(settings: RouterSettings) -> Findings:
-    for key, value in settings.fleet.labels.items():
+def _metadata_secret(settings: RouterSettings) -> Findings:
+    machine = settings.fleet.machine
+    texts = {f"machine.metadata.{one_line(key)}": value for key, value in machine.metadata.items()}
+    for path, text in {**texts, "machine.startup_script": machine.startup_script}.items():
+        if _SECRET.search(text):
+            yield (
+                path,
+                "holds a private key; everybody who may see the VM, and every program on it, can read metadata. "
+                "Keep it in Secret Manager and let the VM fetch it",
+            )
+
+
+def judge_labels(labels: Mapping[str, str]) -> Findings:
+    """Judges labels; the other components ask as well."""
+    for key, value in labels.items():
+        path = f"labels.{one_line(key)}"
         if not re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key):
-            yield f"labels.{key}", "a label's key is a lower-case letter and up to 62 of a-z, 0-9, _ and -"
+            yield path, "a label's key is a lower-case letter and up to 62 of a-z, 0-9, _ and -"
+        elif key.startswith("goog-"):
+            yield path, "labels that begin with goog- are Google's and the provider's own"
         if not re.fullmatch(r"[a-z0-9_-]{0,63}", value):
-            yield f"labels.{key}", f"{value!r}: a label's value is up to 63 of a-z, 0-9, _ and -"
-    if len(settings.fleet.labels) > 60:
-        yield "labels", f"{len(settings.fleet.labels)} labels; a resource has 64, and the provider needs some"
+            yield path, f"{shown(value)}: a label's value is up to 63 of a-z, 0-9, _ and -"
+    if len(labels) > 60:
+        yield "labels", f"{len(labels)} labels; a resource has 64, and the provider needs some"
 
 
-def _replicas(settings: RouterSettings) -> Findings:
-    replicas = settings.fleet.replicas
-    if isinstance(replicas, Autoscaled):
-        if replicas.min < 1:
-            yield "replicas.min", "0 switches the fleet off and has no max; give at least 1 to autoscale"
-        if replicas.max < replicas.min:
-            yield "replicas.max", f"{replicas.max} is less than replicas.min, {replicas.min}"
-
-
-def _backends(settings: RouterSettings) -> Findings:
-    replicas, zones = settings.fleet.replicas, settings.fleet.zones or ()
-    most = replicas.max if isinstance(replicas, Autoscaled) else replicas.size
-    if most * len(zones) > 250:
-        path = "replicas.max" if isinstance(replicas, Autoscaled) else "replicas.min"
-        yield path, f"{most} VMs in each of {len(zones)} zones; a load balancer takes at most 250 in all"
-
-
-def _autoscaler_used(settings: RouterSettings) -> Findings:
-    fixed = isinstance(settings.fleet.replicas, Fixed)
-    if fixed and settings.fleet.autoscaler != AutoscalerSettings():
-        yield "autoscaler", "has no effect with a fixed number of replicas; give replicas.max, or leave it out"
-
-
-def _schedules(settings: RouterSettings) -> Findings:
-    schedules, replicas = settings.fleet.autoscaler.schedules, settings.fleet.replicas
-    names = [schedule.name for schedule in schedules]
-    if len(schedules) > 128:
-        yield "autoscaler.schedules", f"{len(schedules)} schedules; an autoscaler has at most 128"
-    for i, schedule in enumerate(schedules):
-        path = f"autoscaler.schedules[{i}]"
-        if schedule.name in names[:i]:
-            yield f"{path}.name", f"{schedule.name} is given twice"
-        if isinstance(replicas, Autoscaled) and schedule.min_replicas > replicas.max:
-            yield f"{path}.min_replicas", f"{schedule.min_replicas} is more than replicas.max, {replicas.max}"
+def _labels(settings: RouterSettings) -> Findings:
+    return judge_labels(settings.fleet.labels)
 
 
 def _updates(settings: RouterSettings) -> Findings:
@@ -152,6 +206,11 @@ def _updates(settings: RouterSettings) -> Findings:
 
 MACHINE_RULES = (
     ("machine-nics", _NICS, "The machine type takes as many NICs as networks.", ("machine.type", "networks"), _nics),
+    ("machine-size", _GENERAL, "A size that the series comes in.", ("machine.type",), _machine_size),
+    ("machine-image", _IMAGES, "The image fits CPU and disk.", ("machine",), _image_fits),
+    ("cpu-platform", _CPUS, "A CPU platform that the series has.", ("machine",), _cpu_platform),
+    ("disk-key", _KMS, "A key of Cloud KMS.", ("machine.disk_kms_key",), _disk_key),
+    ("tags", _TAGS, "Each tag once, not too many.", ("machine.tags", "routes.tags"), _tags),
     ("nic-type", _GENERAL, "NIC type and queues fit the machine.", ("machine", "networks"), _nic_types),
     ("machine-tier-1", _GENERAL, "Tier_1 networking on sizes that have it.", ("machine",), _tier_1),
     ("machine-disk", _GENERAL, "A disk type that the series has.", ("machine",), _disk),
@@ -159,17 +218,8 @@ MACHINE_RULES = (
     ("machine-shielded", "instances.insert", "Integrity monitoring has a vTPM.", ("machine.shielded",), _shielded),
     ("spot-drain", _SPOT, "A Spot VM can drain in time.", ("machine.spot", "health.traffic"), _spot_drain),
     ("metadata", _METADATA, "Metadata keys are valid and free.", ("machine",), _metadata),
+    ("metadata-secret", _METADATA, "Metadata holds no secret.", ("machine",), _metadata_secret),
     ("metadata-size", _METADATA, "Metadata is of bounded size.", ("machine", "networks"), _metadata_size),
-    ("backends", _BACKENDS, "A backend service has at most 250 VMs.", ("replicas", "zones"), _backends),
     ("labels", _LABELS, "Valid labels.", ("labels",), _labels),
-    ("replicas", _AUTOSCALER, "1 ≤ min ≤ max.", ("replicas",), _replicas),
-    (
-        "autoscaler-used",
-        "an input is never ignored",
-        "Numbers for an autoscaler only where there is one.",
-        ("replicas", "autoscaler"),
-        _autoscaler_used,
-    ),
-    ("schedules", _AUTOSCALER, "Schedules are distinct and within max.", ("replicas", "autoscaler"), _schedules),
     ("updates", _UPDATES, "An update can go on.", ("updates",), _updates),
 )

@@ -1,16 +1,22 @@
 """Rules of networks, ranges, zones and routes. See `rules` for the columns."""
 
+import re
 from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
-from multinic import zones
+from multinic import naming, zones
+from multinic.reading import shown
 from multinic.settings import NetworkSettings, RouterSettings, nested_cidrs
 
 _NEXT_HOP = "https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview"
 _ROUTES = "https://docs.cloud.google.com/vpc/docs/static-routes"
 _NICS = "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts"
-_RESERVED = [IPv4Network(text) for text in ("127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")]
+_SUBNETS = "https://docs.cloud.google.com/vpc/docs/subnets"
+_RESERVED = [IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")]
+_GOOGLE_APIS = IPv4Network("199.36.153.4/30"), IPv4Network("199.36.153.8/30")
 _PROBES = [IPv4Network(text) for text in ("35.191.0.0/16", "130.211.0.0/22")]
+
+_IN_PROJECT = r"(?:projects/[a-z0-9][-a-z0-9.:]{0,62}/)?"  # by id or by number
 
 Findings = Iterable[tuple[str, str]]
 
@@ -32,8 +38,8 @@ def _distinct_networks(settings: RouterSettings) -> Findings:
         seen: dict[str, int] = {}
         for i, network in enumerate(settings.fleet.networks):
             link = getattr(network, key)
-            if isinstance(link, str) and seen.setdefault(link, i) != i:
-                yield f"networks[{i}].{key}", f"is the same as networks[{seen[link]}].{key}; each NIC needs its own"
+            if isinstance(link, str) and (first := seen.setdefault(naming.partial(link), i)) != i:
+                yield f"networks[{i}].{key}", f"is the same as networks[{first}].{key}; each NIC needs its own"
 
 
 def _has_cidrs(settings: RouterSettings) -> Findings:
@@ -47,6 +53,9 @@ def _routable(settings: RouterSettings) -> Findings:
         for reserved in _RESERVED:
             if cidr.subnet_of(reserved):
                 yield f"networks[{i}].cidrs[{k}]", f"{cidr} lies in {reserved}, which no VPC network routes"
+        for apis in _GOOGLE_APIS:
+            if cidr.subnet_of(apis):
+                yield f"networks[{i}].cidrs[{k}]", f"{cidr} is Google's own APIs, which no load balancer leads to"
         for probes in _PROBES:
             if cidr.prefixlen > 0 and cidr.overlaps(probes):
                 yield f"networks[{i}].cidrs[{k}]", f"{cidr} overlaps {probes}, where health checks come from"
@@ -88,34 +97,57 @@ def _nested(settings: RouterSettings) -> Findings:
         )
 
 
+def judge_subnet(path: str, subnet: IPv4Network) -> Findings:
+    """Judges the range of a subnetwork; `RoutedNetworks` asks as well."""
+    if not 8 <= subnet.prefixlen <= 29:
+        yield path, f"{subnet}: a subnetwork is between /8 and /29"
+    for reserved in _RESERVED:
+        if subnet.overlaps(reserved):
+            yield path, f"{subnet} overlaps {reserved}, where no subnetwork can be"
+
+
 def _subnets_apart(settings: RouterSettings) -> Findings:
-    networks = settings.fleet.networks
-    for i, one in enumerate(networks):
-        for j, other in enumerate(networks[:i]):
-            for m, subnet in enumerate(one.subnet_cidrs):
-                for taken in other.subnet_cidrs:
-                    if subnet.overlaps(taken):
-                        yield f"networks[{i}].subnet_cidrs[{m}]", f"{subnet} overlaps {taken} of networks[{j}]"
+    seen: list[tuple[int, IPv4Network]] = []
+    for i, network in enumerate(settings.fleet.networks):
+        for m, subnet in enumerate(network.subnet_cidrs):
+            path = f"networks[{i}].subnet_cidrs[{m}]"
+            yield from judge_subnet(path, subnet)
+            for j, taken in seen:
+                if subnet.overlaps(taken):
+                    yield path, f"{subnet} overlaps {taken} of networks[{j}]"
+            seen.append((i, subnet))
 
 
 def _address_fits(settings: RouterSettings) -> Findings:
+    seen: dict[str, int] = {}
     for i, network in enumerate(settings.fleet.networks):
         if isinstance(network.address, str) and network.address:
             yield from _judge_address(f"networks[{i}].address", network, network.address)
+            if (first := seen.setdefault(network.address, i)) != i:
+                yield f"networks[{i}].address", f"{network.address} is the address of networks[{first}] as well"
 
 
 def _judge_address(path: str, network: NetworkSettings, text: str) -> Findings:
-    if ":" in text:
+    if ":" in text and "/" not in text:
         yield path, f"{text} is IPv6; multinic routes IPv4 only"
         return
     try:
         address = IPv4Address(text)
     except AddressValueError:
-        yield path, f"{text!r} is not an IPv4 address; give the address itself, not the link or name of a reservation"
+        yield (
+            path,
+            f"{shown(text)} is not an IPv4 address; give the address itself, not the link or name of a reservation",
+        )
         return
+    for reserved in _RESERVED:
+        if address in reserved:
+            yield path, f"{text} lies in {reserved}, where no subnetwork can be"
     ranges = network.subnet_cidrs
     if ranges and not any(address in subnet for subnet in ranges):
         yield path, f"{text} is in none of the network's subnets ({', '.join(map(str, ranges))})"
+    for subnet in ranges:
+        if subnet.prefixlen <= 29 and address in (subnet[0], subnet[1], subnet[-2], subnet[-1]):
+            yield path, f"{text} is one of the first and last two addresses of {subnet}, which Google Cloud keeps"
 
 
 def _some_zone(settings: RouterSettings) -> Findings:
@@ -135,13 +167,35 @@ def _zones_fit(settings: RouterSettings) -> Findings:
 
 def _links(settings: RouterSettings) -> Findings:
     for i, network in enumerate(settings.fleet.networks):
-        for key, form in (
-            ("network", "projects/P/global/networks/N"),
-            ("subnetwork", f"projects/P/regions/{settings.fleet.region}/subnetworks/N"),
-        ):
+        for key in ("network", "subnetwork"):
             link = getattr(network, key)
-            if isinstance(link, str) and f"/{key}s/" not in link:
-                yield f"networks[{i}].{key}", f"{link!r} is not a full link; give {form}"
+            if isinstance(link, str):
+                yield from judge_link(f"networks[{i}].{key}", link, key, settings.fleet.region)
+        yield from _project(f"networks[{i}]", network)
+
+
+def judge_link(path: str, link: str, kind: str, region: str = "") -> Findings:
+    """Judges the form of a network's or subnetwork's link; `NextHop` and `Endpoints` ask as well."""
+    place = "global" if kind == "network" else rf"regions/{zones.REGION}"
+    if not re.fullmatch(
+        rf"(?:projects/[a-z0-9][-a-z0-9.:]{{0,62}}/)?{place}/{kind}s/{naming.NAME}", naming.partial(link)
+    ):
+        said = place if kind == "network" else f"regions/{region or 'R'}"
+        yield path, f"{shown(link)} is not a full link; give projects/P/{said}/{kind}s/N"
+
+
+def _project(path: str, network: NetworkSettings) -> Findings:
+    """Judges which project's the network is: routes and firewall rules are made there."""
+    if not isinstance(network.network, str):
+        return
+    own = naming.project_of(network.network)
+    if own is None and not network.project:
+        yield f"{path}.network", f"{shown(network.network)} does not say the project; give projects/P/global/networks/N"
+    elif own and network.project and own != network.project:
+        yield f"{path}.project", f"{network.project} is not the network's own project, {own}; leave it out"
+    inside = naming.project_of(network.subnetwork) if isinstance(network.subnetwork, str) else None
+    if own and inside and own != inside:
+        yield f"{path}.subnetwork", f"is in project {inside}, its network in {own}"
 
 
 def _subnet_region(settings: RouterSettings) -> Findings:
@@ -167,7 +221,7 @@ NETWORK_RULES = (
         ("networks", "routes"),
         _nested,
     ),
-    ("subnet-apart", _NICS, "Subnets of a VM's NICs do not overlap.", ("networks",), _subnets_apart),
+    ("subnet-apart", _SUBNETS, "Ranges that subnets can have, none overlapping.", ("networks",), _subnets_apart),
     ("address-fits", _NEXT_HOP, "The load balancer's address is in its subnet.", ("networks",), _address_fits),
     ("zone-some", "a fleet without zones routes nothing", "At least one zone.", ("zones", "region"), _some_zone),
     (

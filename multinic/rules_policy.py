@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterable
 
-from multinic.choices import Persistence, SessionAffinity, TrackingMode
+from multinic.choices import Persistence, SessionAffinity, TrackingMode, ZonalAffinity
+from multinic.reading import shown
 from multinic.settings import BOOT_BUDGET_SEC, LOGGING_SCOPE, RouterSettings
 
 _CHECKS = "https://docs.cloud.google.com/load-balancing/docs/health-check-concepts"
 _NEXT_HOP = "https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview"
 _BACKENDS = "https://docs.cloud.google.com/load-balancing/docs/backend-service"
+
+_ZONAL = "https://docs.cloud.google.com/load-balancing/docs/internal/zonal-affinity"
 
 _SYMMETRIC = (SessionAffinity.CLIENT_IP, SessionAffinity.CLIENT_IP_PROTO, SessionAffinity.CLIENT_IP_PORT_PROTO)
 _FINEST = (SessionAffinity.NONE, SessionAffinity.CLIENT_IP_PORT_PROTO)
@@ -79,15 +82,31 @@ def _failover(settings: RouterSettings) -> Findings:
     policy, zones = settings.next_hop, settings.fleet.zones
     if policy.failover_ratio and not policy.failover_zones:
         yield "next_hop.failover_ratio", "has no effect without failover_zones"
+    if policy.drop_if_unhealthy and not policy.failover_zones:
+        yield "next_hop.drop_if_unhealthy", "needs failover_zones; Google Cloud has it as part of failover only"
     if zones is None:
         if policy.failover_zones:
             yield "next_hop.failover_zones", "needs zones to be given, not looked up"
         return
     for i, zone in enumerate(policy.failover_zones):
         if zone not in zones:
-            yield f"next_hop.failover_zones[{i}]", f"{zone!r} is not one of zones ({', '.join(zones)})"
+            yield f"next_hop.failover_zones[{i}]", f"{shown(zone)} is not one of zones ({', '.join(zones)})"
+        elif zone in policy.failover_zones[:i]:
+            yield f"next_hop.failover_zones[{i}]", f"{zone} is given twice"
     if policy.failover_zones and set(zones) <= set(policy.failover_zones):
         yield "next_hop.failover_zones", "leaves no zone that serves first"
+
+
+def _zonal(settings: RouterSettings) -> Findings:
+    policy = settings.next_hop
+    if policy.spillover_ratio is not None and policy.zonal_affinity is not ZonalAffinity.SPILL_CROSS_ZONE:
+        yield "next_hop.spillover_ratio", f"has no effect without {ZonalAffinity.SPILL_CROSS_ZONE.value}"
+    if policy.stateful and policy.zonal_affinity is not ZonalAffinity.DISABLED:
+        yield (
+            "next_hop.zonal_affinity",
+            "sends the two directions of a connection between two zones to different routers; stateful needs "
+            f"{ZonalAffinity.DISABLED.value}",
+        )
 
 
 def _stateful(settings: RouterSettings) -> Findings:
@@ -145,6 +164,7 @@ POLICY_RULES = (
     ("persistence", _BACKENDS, "A persistence that the tracking mode allows.", ("next_hop",), _persistence),
     ("tracking", _BACKENDS, "A tracking mode that means something.", ("next_hop",), _tracking),
     ("failover", _BACKENDS, "Failover zones are some of the zones.", ("next_hop", "zones"), _failover),
+    ("zonal-affinity", _ZONAL, "A spillover that is used, and no state.", ("next_hop",), _zonal),
     (
         "stateful",
         _NEXT_HOP,

@@ -12,6 +12,7 @@ import pulumi
 from multinic import machines
 from multinic.choices import (
     AutoscalerMode,
+    MetricType,
     MinimalAction,
     NicType,
     Persistence,
@@ -19,6 +20,7 @@ from multinic.choices import (
     SessionAffinity,
     TrackingMode,
     UpdateType,
+    ZonalAffinity,
 )
 
 DRAIN_MARGIN_SEC = 3
@@ -67,6 +69,26 @@ Replicas = Autoscaled | Fixed
 
 
 @dataclass(frozen=True)
+class Standby:
+    """VMs of a zone that are kept ready."""
+
+    stopped: int = 0
+    suspended: int = 0
+    initial_delay_sec: int = 3 * BOOT_BUDGET_SEC
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that an autoscaler follows beside the CPU."""
+
+    name: str
+    target: float | None = None
+    single_instance_assignment: float | None = None
+    type: MetricType = MetricType.GAUGE
+    filter: str = ""
+
+
+@dataclass(frozen=True)
 class Schedule:
     """A time span with more VMs."""
 
@@ -91,6 +113,7 @@ class AutoscalerSettings:
     mode: AutoscalerMode = AutoscalerMode.ON
     predictive: PredictiveMethod = PredictiveMethod.NONE
     schedules: tuple[Schedule, ...] = ()
+    metrics: tuple[Metric, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,6 +192,9 @@ class NextHopPolicy:
     log_sample_rate: float = 0.0
     failover_zones: tuple[str, ...] = ()
     failover_ratio: float = 0.0
+    drop_if_unhealthy: bool = False
+    zonal_affinity: ZonalAffinity = ZonalAffinity.DISABLED
+    spillover_ratio: float | None = None
     stateful: bool = False
 
 
@@ -214,6 +240,7 @@ class FleetSettings:
     project: str = ""
     replicas: Replicas = Autoscaled()
     autoscaler: AutoscalerSettings = AutoscalerSettings()
+    standby: Standby = Standby()
     health: HealthSettings = HealthSettings()
     updates: UpdatesSettings = UpdatesSettings()
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -33,8 +33,12 @@ class StackConfig:
         self._known = known
         for full in {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}:
             namespace, _, key = full.partition(":")
-            if namespace == NAMESPACE and key not in (*known, "program"):
+            if namespace != NAMESPACE:
+                continue
+            if key not in (*known, "program"):
                 problems.add(full, f"no such setting{similar(key, known)}")
+            elif runtime_config.is_config_secret(full):
+                problems.add(full, "is a secret, and would be readable as metadata and outputs; give it as plain text")
 
     def value(self, key: str, default: Any) -> Any:
         """Returns a setting of any plain form: text, number, list or object."""

@@ -27,6 +27,7 @@ from multinic import (
     parsing,
 )
 from multinic.problems import Problems
+from stacks import routers
 from stacks.config import StackConfig, rename
 
 KEYS = ("endpoints", "networks", "router", "zones")
@@ -51,10 +52,7 @@ class DevSettings:
 
     def router_args(self, joined: Sequence[NetworkArgs]) -> MultinicRouterArgs:
         """Inputs of the router between these networks."""
-        args = {**self.router, "region": self.region, "networks": list(joined)}
-        if self.zones is not None:
-            args["zones"] = self.zones
-        return cast(MultinicRouterArgs, args)
+        return routers.args(self.router, self.region, self.zones, joined)
 
     def endpoints_args(self, joined: Sequence[NetworkArgs], zones: Sequence[str]) -> EndpointsArgs:
         """Inputs of the client in the first network and the server in the second."""
@@ -98,7 +96,7 @@ def _check(settings: DevSettings, problems: Problems) -> None:
         # The rest is judged beside sound networks, so that all problems are told in one go.
         made = networks.parse({"region": "us-central1", "networks": NETWORKS}, Problems())
     joined = [
-        one.router_network(f"projects/p/global/networks/{i}", f"projects/p/regions/{made.region}/subnetworks/{i}")
+        one.router_network(f"projects/p/global/networks/n{i}", f"projects/p/regions/{made.region}/subnetworks/s{i}")
         for i, one in enumerate(made.networks)
     ]
     found = Problems()
@@ -125,19 +123,8 @@ def program() -> None:
     router = MultinicRouter("router", settings.router_args(joined.router_networks))
     ends = Endpoints("ends", settings.endpoints_args(joined.router_networks, router.zones))
 
-    # Flat and plain: one secret or one unknown in a nested output would spread over the whole of it.
-    pulumi.export("region", settings.region)
-    pulumi.export("zones", list(router.zones))
+    routers.export(router, settings.region)
     pulumi.export("networks", joined.networks)
     pulumi.export("subnetworks", joined.subnetworks)
-    pulumi.export("next_hop_addresses", router.addresses)
-    pulumi.export("next_hops", router.next_hops)
-    pulumi.export("backend_services", router.backend_services)
-    pulumi.export("instance_groups", router.groups)
-    pulumi.export("template", router.template)
-    pulumi.export("heal_check", router.heal_check)
-    pulumi.export("traffic_check", router.traffic_check)
-    pulumi.export("service_account", router.service_account)
-    pulumi.export("routes", router.routes)
     for name in ("clients", "client_addresses", "client_zones", "servers", "server_addresses", "server_zones"):
         pulumi.export(name, getattr(ends, name))

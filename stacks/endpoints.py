@@ -18,6 +18,7 @@ from multinic.reading import Section
 from stacks import links
 from stacks.config import StackConfig, rename
 
+_ANY = ("projects/p/global/networks/any", "projects/p/regions/any-region1/subnetworks/any")
 KEYS = ("client_network", "endpoints", "networks_stack", "server_network")
 
 
@@ -35,7 +36,7 @@ def program() -> None:
     stack = top.text("networks_stack", pattern="[^/]+/[^/]+/[^/]+", form="ORGANIZATION/PROJECT/STACK")
     given = config.mapping("endpoints")
     rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
-    endpoints.parse(_args(given, dict.fromkeys(names, ("networks/n", "subnetworks/n"))), found := Problems())
+    endpoints.parse(_args(given, dict.fromkeys(names, _ANY)), found := Problems())
     rename(found, problems, {}, "multinic:endpoints.")
     problems.raise_if_any()
 

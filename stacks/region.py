@@ -11,7 +11,7 @@ Its configuration:
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pulumi
 
@@ -19,7 +19,7 @@ from multinic import MultinicRouter, MultinicRouterArgs, NetworkArgs, parsing, r
 from multinic.problems import Problems
 from multinic.reading import Section
 from multinic.settings import RouterSettings
-from stacks import links
+from stacks import links, routers
 from stacks.config import StackConfig, rename
 
 KEYS = ("networks", "networks_stack", "other_regions", "router", "zones")
@@ -39,10 +39,7 @@ class RegionSettings:
 
     def router_args(self, joined: Sequence[NetworkArgs]) -> MultinicRouterArgs:
         """Inputs of the router between these networks."""
-        args = {**self.router, "region": self.region, "networks": list(joined)}
-        if self.zones is not None:
-            args["zones"] = self.zones
-        return cast(MultinicRouterArgs, args)
+        return routers.args(self.router, self.region, self.zones, joined)
 
     def joined(
         self, network: Sequence[pulumi.Input[str]], subnetwork: Sequence[pulumi.Input[str]]
@@ -80,8 +77,8 @@ def read() -> tuple[RegionSettings, RouterSettings]:
         if name in settings.names[:index]:
             found.add(f"networks[{index}].name", f"{name} is given twice")
     rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
-    places = [f"projects/p/global/networks/{i}" for i, _ in enumerate(networks)]
-    inside = [f"projects/p/regions/{settings.region}/subnetworks/{i}" for i, _ in enumerate(networks)]
+    places = [f"projects/p/global/networks/n{i}" for i, _ in enumerate(networks)]
+    inside = [f"projects/p/regions/{settings.region}/subnetworks/s{i}" for i, _ in enumerate(networks)]
     checked = parsing.router(settings.router_args(settings.joined(places, inside)), found := Problems())
     names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
     rename(found, problems, names, "multinic:router.")
@@ -107,17 +104,7 @@ def program() -> None:
     router = MultinicRouter(name, settings.router_args(settings.joined(network, subnetwork)))
 
     pulumi.export("claims", links.refuse_clashes(own, settings.other_regions))
-    pulumi.export("region", settings.region)
-    pulumi.export("zones", list(router.zones))
-    pulumi.export("next_hop_addresses", router.addresses)
-    pulumi.export("next_hops", router.next_hops)
-    pulumi.export("backend_services", router.backend_services)
-    pulumi.export("instance_groups", router.groups)
-    pulumi.export("template", router.template)
-    pulumi.export("heal_check", router.heal_check)
-    pulumi.export("traffic_check", router.traffic_check)
-    pulumi.export("service_account", router.service_account)
-    pulumi.export("routes", router.routes)
+    routers.export(router, settings.region)
     pulumi.export("readme", readme(settings, router))
 
 

@@ -9,7 +9,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from multinic import MultinicRouter, RoutedNetworks, parsing
-from multinic.choices import AutoscalerMode, MinimalAction, NicType, Persistence, SessionAffinity, TrackingMode
+from multinic.choices import (
+    AutoscalerMode,
+    MinimalAction,
+    NicType,
+    Persistence,
+    SessionAffinity,
+    TrackingMode,
+    ZonalAffinity,
+)
 from multinic.lab.pulumi import in_process
 from multinic.problems import Problems
 from tests.engine.conftest import RunningLab, lab  # noqa: F401 - a fixture
@@ -36,14 +44,22 @@ inputs = st.fixed_dictionaries(
             spot=st.booleans(),
             disk_gb=st.integers(10, 100),
             tags=st.just(["router"]),
+            min_cpu_platform=st.sampled_from(["Intel Ice Lake", "AMD Milan"]),
+            metadata=st.just({"enable-oslogin": "TRUE"}),
+            clamp_mss=st.integers(536, 8856),
             startup_script=st.just("#!/bin/sh\n"),
         ),
     },
     optional={
         "zones": st.lists(st.sampled_from(ZONES), max_size=3),
         "replicas": some(min=st.integers(0, 3), max=st.integers(1, 6)),
+        "standby": some(stopped=st.integers(0, 2), suspended=st.integers(0, 2)),
         "autoscaler": some(
-            mode=one_of(AutoscalerMode), cpu_target=st.floats(0.05, 1), cooldown_sec=st.integers(15, 600)
+            metrics=st.just([{"name": "compute.googleapis.com/instance/network/sent_bytes_count", "target": 1e6}]),
+            schedules=st.just([{"name": "d", "schedule": "0 8 * * *", "duration_sec": 300, "min_replicas": 1}]),
+            mode=one_of(AutoscalerMode),
+            cpu_target=st.floats(0.05, 1),
+            cooldown_sec=st.integers(15, 600),
         ),
         "health": some(
             traffic=some(interval_sec=st.integers(1, 10), unhealthy_threshold=st.integers(1, 10)),
@@ -58,6 +74,10 @@ inputs = st.fixed_dictionaries(
             idle_timeout_sec=st.integers(600, 57600),
             draining_sec=st.integers(0, 3600),
             failover_zones=st.lists(st.sampled_from(ZONES), max_size=2),
+            failover_ratio=st.floats(0, 1),
+            drop_if_unhealthy=st.booleans(),
+            zonal_affinity=one_of(ZonalAffinity),
+            spillover_ratio=st.floats(0, 1),
             log_sample_rate=st.floats(0, 1),
             stateful=st.booleans(),
         ),

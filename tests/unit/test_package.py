@@ -166,8 +166,8 @@ def test_wheel_carries_the_guest_and_renders_the_same_metadata(tmp_path: Path) -
     render = (
         "import hashlib, json, sys; sys.path[:] = [p for p in sys.path if p]\n"
         "import multinic; from multinic import guest_files, parsing; from multinic.problems import Problems\n"
-        "net = lambda i: dict(network=f'projects/p/global/networks/{i}', cidrs=[f'10.{i}.0.0/16'],\n"
-        "    subnetwork=f'projects/p/regions/us-central1/subnetworks/{i}')\n"
+        "net = lambda i: dict(network=f'projects/p/global/networks/n{i}', cidrs=[f'10.{i}.0.0/16'],\n"
+        "    subnetwork=f'projects/p/regions/us-central1/subnetworks/n{i}')\n"
         "args = dict(region='us-central1', networks=[net(0), net(1), net(2)],\n"
         "    machine=dict(image='projects/debian-cloud/global/images/debian-12-bookworm-v20260921'))\n"
         "found = Problems(); fleet = parsing.router(args, found).fleet; found.raise_if_any()\n"

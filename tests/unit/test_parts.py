@@ -55,6 +55,35 @@ def test_next_hop_alone(preview: bool) -> None:
     assert "policy.draining_sec: 3601 is outside" in refused(NextHop, {**HOP, "policy": {"draining_sec": 3601}})
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"region": "Mars"}, "region: 'Mars' is not a region such as us-central1"),
+        ({"project": "P"}, "project: 'P' is not a project id"),
+        ({"network": "net"}, "network: 'net' is not a full link; give projects/P/global/networks/N"),
+        (
+            {"region": "us-west1", "groups": {"us-west1-a": "g"}},
+            f"subnetwork: {HOP['subnetwork']} is not in region us-w",
+        ),
+        ({"groups": {"us-west1-a": "g"}}, "groups: 'us-west1-a' is not an ordinary zone of region us-central1"),
+        ({"groups": {ZONES[0]: None}}, f"groups.{ZONES[0]}: is required"),
+        ({"address": "fd00::1"}, "address: fd00::1 is IPv6"),
+        ({"labels": {"Team": "x"}}, "labels.Team: a label's key is a lower-case letter"),
+        ({"policy": {"failover_zones": [ZONES[2]]}}, "policy.failover_zones[0]: 'us-central1-c' is not one of zones"),
+        ({"policy": {"idle_timeout_sec": 600}}, "policy.idle_timeout_sec: can be set with tracking_mode PER_SESSION"),
+        ({"health_check": ""}, "health_check: is empty; give a string"),
+    ],
+)
+def test_wrong_next_hop(change: dict[str, Any], message: str) -> None:
+    assert message in refused(NextHop, {**HOP, **change})
+
+
+def test_fleet_whose_zones_are_looked_up_fits_a_load_balancer() -> None:
+    args: Any = {**router_args(replicas={"min": 100}), "service_account": "r@lab.iam.gserviceaccount.com"}
+    del args["zones"]
+    assert "replicas.min: 100 VMs in each of 4 zones; a load balancer takes at most 250" in refused(RouterFleet, args)
+
+
 def test_networks(preview: bool) -> None:
     args: Any = {"region": REGION, "networks": [{**NETWORKS[0], "mtu": 8896}, NETWORKS[1]]}
     declared = testing.run(lambda: RoutedNetworks("dev", args), preview=preview)
@@ -84,6 +113,8 @@ def test_networks_of_several_regions() -> None:
         ({"more_subnets": {REGION: "10.7.0.0/25"}}, "networks[1].more_subnets.us-central1: is the region itself"),
         ({"cidr": None}, "networks[1].cidr: is required: give a string"),
         ({"name": "left"}, "networks[1].name: left is given twice"),
+        ({"cidr": "224.0.0.0/24"}, "networks[1].cidr: 224.0.0.0/24 overlaps 224.0.0.0/3, where no subnetwork can be"),
+        ({"name": "a" * 64}, f"networks[1].name: {'a' * 64!r} is not a name of lower-case letters"),
         ({"name": "Left"}, "networks[1].name: 'Left' is not a name of lower-case letters"),
     ],
 )
@@ -107,6 +138,11 @@ def test_endpoints(preview: bool) -> None:
     assert "zones: is empty" in refused(Endpoints, {**ENDS, "zones": []})
     assert "machine_type: 'big' is not a machine type" in refused(Endpoints, {**ENDS, "machine_type": "big"})
     assert "image: is required" in refused(Endpoints, {**ENDS, "image": ""})
+    assert "zones[0]: 'here' is not a zone such as us-central1-b" in refused(Endpoints, {**ENDS, "zones": ["here"]})
+    assert "zones: are of several regions" in refused(Endpoints, {**ENDS, "zones": [*ZONES, "us-east1-b"]})
+    assert "labels.A: a label's key" in refused(Endpoints, {**ENDS, "labels": {"A": "x"}})
+    named = {**ENDS["clients"], "network": "net"}
+    assert "clients.network: 'net' is not a full link" in refused(Endpoints, {**ENDS, "clients": named})
 
 
 def test_a_group_gets_time_for_each_of_its_vms() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import pytest
@@ -104,6 +105,10 @@ def test_autoscaler_gets_all_its_numbers() -> None:
             "mode": "ONLY_SCALE_OUT",
             "predictive": "OPTIMIZE_AVAILABILITY",
             "schedules": [schedule],
+            "metrics": [
+                {"name": "compute.googleapis.com/a/b", "target": 5e6, "type": "DELTA_PER_SECOND"},
+                {"name": "custom.googleapis.com/work", "single_instance_assignment": 10, "filter": "metric.label.a=b"},
+            ],
         }
     )
     assert declare(args).all("Autoscaler")[0]["autoscalingPolicy"] == {
@@ -123,7 +128,39 @@ def test_autoscaler_gets_all_its_numbers() -> None:
                 "timeZone": "Etc/UTC",
             }
         ],
+        "metrics": [
+            {"name": "compute.googleapis.com/a/b", "target": 5e6, "type": "DELTA_PER_SECOND"},
+            {
+                "name": "custom.googleapis.com/work",
+                "singleInstanceAssignment": 10,
+                "type": "GAUGE",
+                "filter": "metric.label.a=b",
+            },
+        ],
     }
+
+
+def test_vms_on_standby_serve_scale_out() -> None:
+    group = declare(router_args(standby={"stopped": 2, "suspended": 1})).all("InstanceGroupManager")[0]
+    assert group["standbyPolicy"] == {"mode": "SCALE_OUT_POOL", "initialDelaySec": 60}
+    assert (group["targetStoppedSize"], group["targetSuspendedSize"]) == (2, 1)
+    assert not {"standbyPolicy", "targetStoppedSize"} & declare().all("InstanceGroupManager")[0].inputs.keys()
+
+
+def test_zonal_affinity_and_the_drop_switch_are_alike_in_all_networks() -> None:
+    policy = {
+        "zonal_affinity": "ZONAL_AFFINITY_SPILL_CROSS_ZONE",
+        "spillover_ratio": 0.5,
+        "failover_zones": [ZONES[0]],
+        "drop_if_unhealthy": True,
+    }
+    for service in declare(router_args(3, next_hop=policy)).all("RegionBackendService"):
+        assert service["networkPassThroughLbTrafficPolicy"] == {
+            "zonalAffinity": {"spillover": "ZONAL_AFFINITY_SPILL_CROSS_ZONE", "spilloverRatio": 0.5}
+        }
+        assert service["failoverPolicy"] == {"failoverRatio": 0, "dropTrafficIfUnhealthy": True}
+    for service in declare().all("RegionBackendService"):
+        assert "networkPassThroughLbTrafficPolicy" not in service.inputs
 
 
 def test_template_is_replaced_create_first_and_groups_name_its_exact_version(preview: bool) -> None:
@@ -204,6 +241,17 @@ def test_service_account_may_write_logs_and_nothing_else() -> None:
     }
     for rule in declared.all("Firewall"):
         assert rule["targetServiceAccounts"] == [email]
+
+
+def test_names_of_any_length_become_names_that_google_cloud_takes(preview: bool) -> None:
+    for name in ("a" * 300, "Ä" * 63, "x y", "9", "-"):
+        declared = testing.run(lambda name=name: MultinicRouter(name, router_args(generation="v2")), preview=preview)
+        for one in declared.resources:
+            if one.custom:
+                assert re.fullmatch(r"[a-z]([-a-z0-9]{0,53}[a-z0-9])?", one.name), one
+        assert len(declared.one("Account")["displayName"]) <= 100
+        names = [group["baseInstanceName"] for group in declared.all("InstanceGroupManager")]
+        assert len(set(names)) == 3 and max(map(len, names)) <= 58
 
 
 def test_given_service_account_is_used_as_it_is() -> None:

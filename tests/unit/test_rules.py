@@ -6,11 +6,12 @@ import copy
 from typing import Any
 
 import pulumi
+import pulumi_gcp as gcp
 import pytest
 
 from multinic import InputError, InputTypeError, MultinicRouter, parsing, rules, testing
 from multinic.problems import Problems
-from tests.unit.shapes import IMAGE, ZONES, network, router_args
+from tests.unit.shapes import IMAGE, REGION, ZONES, network, router_args
 
 
 def put(args: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -28,6 +29,14 @@ def problems_of(args: Any) -> list[str]:
     found = Problems()
     parsing.router(args, found)
     return [str(problem) for problem in found.found]
+
+
+METRIC = "compute.googleapis.com/instance/network/sent_bytes_count"
+
+
+def schedule(**more: Any) -> dict[str, Any]:
+    """One time span of an autoscaler, right but for what is given."""
+    return {"name": "day", "schedule": "0 8 * * MON-FRI", "duration_sec": 300, "min_replicas": 2, **more}
 
 
 # What is set, the rule that it breaks, and the beginning of what is said.
@@ -213,6 +222,158 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
         "stateful",
         "next_hop.session_affinity: NONE may hash the two directions to different routers",
     ),
+    (
+        {"networks.1.network": "global/networks/n"},
+        "link-form",
+        "networks[1].network: 'global/networks/n' does not say th",
+    ),
+    (
+        {"networks.1.network": "projects/lab/global/networks/Bad_Name"},
+        "link-form",
+        "networks[1].network: 'projects/lab",
+    ),
+    ({"networks.1.network": "projects/lab/global/networks/n "}, "link-form", "networks[1].network: 'projects/lab/glo"),
+    ({"networks.1.subnetwork": "projects/lab/global/subnetworks/n"}, "link-form", "networks[1].subnetwork: 'projects/"),
+    ({"networks.1.subnetwork": network(1)["network"]}, "link-form", "networks[1].subnetwork: 'projects/lab/global/net"),
+    (
+        {"networks.1.subnetwork": f"projects/other/regions/{REGION}/subnetworks/s"},
+        "link-form",
+        "networks[1].subnetwork: is in project other, its network in lab",
+    ),
+    ({"networks.1.project": "other"}, "link-form", "networks[1].project: other is not the network's own project, lab"),
+    (
+        {"networks.1.network": "https://www.googleapis.com/compute/v1/" + network(0)["network"]},
+        "network-distinct",
+        "networks[1].network: is the same as networks[0].network",
+    ),
+    ({"networks.1.cidrs": ["0.0.0.0/8"]}, "cidr-routable", "networks[1].cidrs[0]: 0.0.0.0/8 lies in 0.0.0.0/8"),
+    ({"networks.1.cidrs": ["224.0.0.0/3"]}, "cidr-routable", "networks[1].cidrs[0]: 224.0.0.0/3 lies in 224.0.0.0/3"),
+    ({"networks.1.cidrs": ["255.255.255.255/32"]}, "cidr-routable", "networks[1].cidrs[0]: 255.255.255.255/32 lies in"),
+    ({"networks.1.cidrs": ["199.36.153.4/30"]}, "cidr-routable", "networks[1].cidrs[0]: 199.36.153.4/30 is Google's"),
+    (
+        {"networks.1.subnet_cidrs": ["10.7.0.0/24", "10.7.0.0/25"]},
+        "subnet-apart",
+        "networks[1].subnet_cidrs[1]: 10.7.0.0/25 overlaps 10.7.0.0/24 of networks[1]",
+    ),
+    (
+        {"networks.1.subnet_cidrs": ["10.7.0.0/30"]},
+        "subnet-apart",
+        "networks[1].subnet_cidrs[0]: 10.7.0.0/30: a subnet",
+    ),
+    ({"networks.1.subnet_cidrs": ["224.0.0.0/24"]}, "subnet-apart", "networks[1].subnet_cidrs[0]: 224.0.0.0/24 overla"),
+    ({"networks.0.address": "127.0.0.1"}, "address-fits", "networks[0].address: 127.0.0.1 lies in 127.0.0.0/8"),
+    (
+        {"networks.0.address": "10.0.0.1/32"},
+        "address-fits",
+        "networks[0].address: '10.0.0.1/32' is not an IPv4 address",
+    ),
+    (
+        {"networks.0.address": "10.9.0.5", "networks.1.address": "10.9.0.5"},
+        "address-fits",
+        "networks[1].address: 10.9.0.5 is the address of networks[0] as well",
+    ),
+    *(
+        (
+            {"networks.0.subnet_cidrs": ["10.0.1.0/24"], "networks.0.address": f"10.0.1.{last}"},
+            "address-fits",
+            f"networks[0].address: 10.0.1.{last} is one of the first and last two addresses of 10.0.1.0/24",
+        )
+        for last in (0, 1, 254, 255)
+    ),
+    ({"zones": ["us-west1-a"]}, "zone-fits", "zones[0]: 'us-west1-a' is not an ordinary zone of region us-central1"),
+    ({"zones": ["us-central1-A"]}, "zone-fits", "zones[0]: 'us-central1-A' is not an ordinary zone of region us-ce"),
+    ({"zones": ["us-central1-a\n"]}, "zone-fits", "zones[0]: 'us-central1-a\\n' is not an ordinary zone"),
+    ({"machine.type": "n2-highcpu-3"}, "machine-size", "machine.type: n2-highcpu-3 is not one of Google Cloud's; n2 c"),
+    ({"machine.type": "n2-highcpu-0"}, "machine-size", "machine.type: n2-highcpu-0 is not one of Google Cloud's"),
+    ({"machine.type": "n2-custom-5-4096"}, "machine-size", "machine.type: n2-custom-5-4096: a custom type has one vCP"),
+    ({"machine.type": "n2-custom-4-1000"}, "machine-size", "machine.type: n2-custom-4-1000: the memory of a custom"),
+    (
+        {"machine.image": IMAGE.replace("bookworm", "bookworm-arm64")},
+        "machine-image",
+        "machine.image: is not for the CPUs of n2 machines; give an image for x86",
+    ),
+    ({"machine.type": "t2a-standard-4"}, "machine-image", "machine.image: is not for the CPUs of t2a machines; give"),
+    (
+        {"machine.image": "projects/rocky-linux-cloud/global/images/rocky-linux-9-v20260921", "machine.disk_gb": 10},
+        "machine-image",
+        "machine.disk_gb: 10 GB is less than the image has; give 20",
+    ),
+    ({"machine.min_cpu_platform": "Ice Lake"}, "cpu-platform", "machine.min_cpu_platform: 'Ice Lake' is not a CPU pl"),
+    ({"machine.min_cpu_platform": "AMD Milan"}, "cpu-platform", "machine.min_cpu_platform: n2 machines have no CPUs "),
+    (
+        {"machine.type": "e2-highcpu-4", "machine.min_cpu_platform": "Intel Skylake"},
+        "cpu-platform",
+        "machine.min_cpu_platform: e2 machines take no CPU platform",
+    ),
+    ({"machine.disk_kms_key": "key"}, "disk-key", "machine.disk_kms_key: 'key' is not a key's name; give projects/P/"),
+    ({"machine.tags": ["a", "a"]}, "tags", "machine.tags[1]: a is given twice"),
+    ({"machine.tags": [f"t{i}" for i in range(65)]}, "tags", "machine.tags: 65 tags; there can be 64"),
+    ({"routes.tags": [f"t{i}" for i in range(257)]}, "tags", "routes.tags: 257 tags; there can be 256"),
+    ({"networks.1.queue_count": 9}, "nic-type", "networks: 9 queues in all; n2-highcpu-4 can have two a vCPU, 8"),
+    (
+        {"machine.type": "e2-highcpu-4", "machine.disk_type": "hyperdisk-balanced"},
+        "machine-disk",
+        "machine.disk_type: e2 machines have no Hyperdisk; give pd-balanced",
+    ),
+    (
+        {"machine.type": "c3-highcpu-4", "machine.disk_type": "pd-standard"},
+        "machine-disk",
+        "machine.disk_type: c3 machines boot from pd-balanced, pd-ssd and Hyperdisk only",
+    ),
+    (
+        {"machine.metadata": {"Startup-Script": "x"}},
+        "metadata",
+        "machine.metadata.Startup-Script: is multinic's own ke",
+    ),
+    ({"machine.metadata": {"MULTINIC-CONFIG": "x"}}, "metadata", "machine.metadata.MULTINIC-CONFIG: is multinic's own"),
+    ({"machine.metadata": {"a\n": "x"}}, "metadata", "machine.metadata.a\\n: a metadata key is 1 to 127 letters"),
+    ({"machine.metadata": {"a" * 128: "x"}}, "metadata", f"machine.metadata.{'a' * 128}: a metadata key is 1 to 127"),
+    (
+        {"machine.metadata": {"tls": "-----BEGIN RSA PRIVATE KEY-----\nMIIE"}},
+        "metadata-secret",
+        "machine.metadata.tls: holds a private key; everybody who may see the VM",
+    ),
+    (
+        {"machine.startup_script": 'echo \'{"type": "service_account", "private_key": "x"}\''},
+        "metadata-secret",
+        "machine.startup_script: holds a private key",
+    ),
+    ({"machine.startup_script": "ü" * 40_000}, "metadata-size", "machine.startup_script: multinic-user-startup-script"),
+    (
+        {"machine.metadata": {f"k{i}": "x" * 60_000 for i in range(4)}},
+        "metadata-size",
+        "machine.metadata: all metadata",
+    ),
+    ({"zones": None, "replicas": {"min": 251}}, "backends", "replicas.min: 251 VMs in a zone; a load balancer takes"),
+    ({"labels": {"goog-net": "x"}}, "labels", "labels.goog-net: labels that begin with goog- are Google's"),
+    ({"labels": {"é": "x"}}, "labels", "labels.é: a label's key is a lower-case letter"),
+    ({"labels": {"a" * 64: "x"}}, "labels", f"labels.{'a' * 64}: a label's key is"),
+    ({"labels": {"a": "x" * 64}}, "labels", "labels.a: 'xxx"),
+    ({"autoscaler.metrics": [{"name": METRIC}]}, "metrics", "autoscaler.metrics[0]: give either target or single_inst"),
+    (
+        {"autoscaler.metrics": [{"name": METRIC, "target": 1}, {"name": METRIC, "target": 2}]},
+        "metrics",
+        f"autoscaler.metrics[1].name: {METRIC} is given twice",
+    ),
+    ({"standby": {"stopped": 1}, "replicas": {"min": 1}}, "standby", "standby: has no effect with a fixed number of r"),
+    ({"standby": {"initial_delay_sec": 90}}, "standby", "standby.initial_delay_sec: has no effect without stopped"),
+    (
+        {"standby": {"suspended": 1}, "machine.type": "n2d-standard-4", "machine.confidential": True},
+        "standby",
+        "standby.suspended: a confidential VM cannot be suspended",
+    ),
+    ({"next_hop.failover_zones": [ZONES[0]] * 2}, "failover", "next_hop.failover_zones[1]: us-central1-a is given tw"),
+    ({"next_hop.drop_if_unhealthy": True}, "failover", "next_hop.drop_if_unhealthy: needs failover_zones"),
+    ({"next_hop.spillover_ratio": 0.5}, "zonal-affinity", "next_hop.spillover_ratio: has no effect without ZONAL_AF"),
+    (
+        {
+            "next_hop.stateful": True,
+            "next_hop.persistence": "DEFAULT_FOR_PROTOCOL",
+            "next_hop.zonal_affinity": "ZONAL_AFFINITY_STAY_WITHIN_ZONE",
+        },
+        "zonal-affinity",
+        "next_hop.zonal_affinity: sends the two directions of a connection between two zones to different routers",
+    ),
 ]
 
 # Wrong single values: what is set, and what is said.
@@ -222,7 +383,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "networks[1].cidrs[0]: 10.1.0.5/16 has host bits set; did you mean 10.1.0.0/16",
     ),
     ({"networks.1.cidrs": ["10.0.0.0/33"]}, "networks[1].cidrs[0]: '10.0.0.0/33' is not an IPv4 range such as"),
-    ({"networks.1.cidrs": ["fd00::/8"]}, "networks[1].cidrs[0]: fd00::/8 is IPv6; multinic routes IPv4 only"),
+    ({"networks.1.cidrs": ["fd00::/8"]}, "networks[1].cidrs[0]: 'fd00::/8' is IPv6; multinic routes IPv4 only"),
     ({"networks.1.cidrs": "10.1.0.0/16"}, "networks[1].cidrs: must be a list, not '10.1.0.0/16'"),
     ({"networks.1.cidrs": [7]}, "networks[1].cidrs[0]: must be a string, not 7"),
     ({"networks.1.network": None}, "networks[1].network: is required"),
@@ -262,6 +423,70 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"health.traffic.port": 99999}, "health.traffic.port: 99999 is outside 1 to 65535"),
     ({"health.heal.initial_delay_sec": 3601}, "health.heal.initial_delay_sec: 3601 is outside 0 to 3600 s"),
     ({"routes.priority": 65536}, "routes.priority: 65536 is outside 0 to 65535"),
+    *(
+        (
+            {"networks.1.cidrs": [text]},
+            f"networks[1].cidrs[0]: {text!r} is not an address and a prefix length; did you m",
+        )
+        for text in ("10.1.0.0", "10.1.0.0/255.255.0.0", "10.1.0.0/0.0.255.255", "10.1.0.0/016", "10.1.0.7")
+    ),
+    *(
+        ({"networks.1.cidrs": [text]}, f"networks[1].cidrs[0]: {text!r} is not an IPv4 range such as 10.1.0.0/16")
+        for text in (
+            "",
+            " 10.1.0.0/16",
+            "10.1.0.0/16\n",
+            "010.1.0.0/16",
+            "10.1/16",
+            "10.1.0.0/-1",
+            "\u0661\u0660.1.0.0/16",
+        )
+    ),
+    ({"networks.1.cidrs": ["::ffff:10.1.0.0/112"]}, "networks[1].cidrs[0]: '::ffff:10.1.0.0/112' is IPv6"),
+    ({"networks.1.cidrs": [None]}, "networks[1].cidrs[0]: must be a string, not None"),
+    ({"networks.1.cidrs": {"10.1.0.0/16"}}, "networks[1].cidrs: must be a list, not {'10.1.0.0/16'}"),
+    ({"networks.1": None}, "networks[1]: must be a mapping of names to values, not None"),
+    ({"networks.1": []}, "networks[1]: must be a mapping of names to values, not []"),
+    ({"networks.1.address": ""}, "networks[1].address: is empty; give a string, or leave it out"),
+    ({"networks.1.Cidrs": []}, "networks[1].Cidrs: no such input; did you mean cidrs?"),
+    ({"networks.1.mtu": float("nan")}, "networks[1].mtu: must be a whole number, not nan"),
+    ({"networks.1.mtu": float("inf")}, "networks[1].mtu: must be a whole number, not inf"),
+    ({"region": ""}, "region: is empty; give a region such as us-central1"),
+    ({"region": "us-central1-a"}, "region: 'us-central1-a' is not a region such as us-central1"),
+    ({"region": "us-central1\n"}, "region: 'us-central1\\n' is not a region such as us-central1"),
+    ({"project": "Lab"}, "project: 'Lab' is not a project id"),
+    ({"generation": "a" * 11}, "generation: 'aaaaaaaaaaa' is not a letter and up to nine more"),
+    ({"machine.disk_gb": 10**5000}, "machine.disk_gb: a number of thousands of digits is outside 10 to 65536 GB"),
+    ({"machine.disk_gb": "10"}, "machine.disk_gb: must be a whole number, not '10'"),
+    ({"machine.spot": 1}, "machine.spot: must be true or false, not 1"),
+    ({"machine.tags": ["a" * 64]}, f"machine.tags[0]: {'a' * 64!r} is not a network tag: a name of lower-case letters"),
+    ({"machine.tags": ["a\n"]}, "machine.tags[0]: 'a\\n' is not a network tag"),
+    ({"machine.metadata": {1: "x"}}, "machine.metadata.1: a key must be a string (quote it), not 1"),
+    ({"machine.metadata": {"a": None}}, "machine.metadata.a: must be a string (quote it), not None"),
+    ({"machine.metadata": {"a": "\ud800"}}, "machine.metadata.a: holds U+D800, which cannot be sent as text"),
+    ({"machine.startup_script": "echo \0"}, "machine.startup_script: holds U+0000, which cannot be sent as text"),
+    ({"machine.disk_kms_key": 7}, "machine.disk_kms_key: must be a string or an Output of one, not 7"),
+    ({"autoscaler.cpu_target": float("nan")}, "autoscaler.cpu_target: nan is outside 0.05 to 1"),
+    ({"autoscaler.cpu_target": True}, "autoscaler.cpu_target: must be a number, not True"),
+    ({"autoscaler.schedules": [schedule(name="X_Y")]}, "autoscaler.schedules[0].name: 'X_Y' is not a name of lower-c"),
+    ({"autoscaler.schedules": [schedule(schedule="daily")]}, "autoscaler.schedules[0].schedule: is not cron's five fi"),
+    (
+        {"autoscaler.schedules": [schedule(schedule="60 8 * * *")]},
+        "autoscaler.schedules[0].schedule: '60' is no minute",
+    ),
+    ({"autoscaler.schedules": [schedule(schedule="0 8 * * FOO")]}, "autoscaler.schedules[0].schedule: 'FOO' is no day"),
+    ({"autoscaler.schedules": [schedule(schedule="0 9-8 * * *")]}, "autoscaler.schedules[0].schedule: '9-8' is no hou"),
+    ({"autoscaler.schedules": [schedule(time_zone="Mars/X")]}, "autoscaler.schedules[0].time_zone: 'Mars/X' is not an"),
+    ({"autoscaler.schedules": [schedule(duration_sec=299)]}, "autoscaler.schedules[0].duration_sec: 299 is outside"),
+    ({"autoscaler.metrics": [{"name": "bytes", "target": 1}]}, "autoscaler.metrics[0].name: 'bytes' is not a metric's"),
+    ({"autoscaler.metrics": [{"name": METRIC, "target": 0}]}, "autoscaler.metrics[0].target: 0 is never reached"),
+    ({"standby": {"stopped": 1, "initial_delay_sec": 5}}, "standby.initial_delay_sec: 5 is outside 20 to 3600 s"),
+    ({"next_hop.zonal_affinity": "STAY"}, "next_hop.zonal_affinity: 'STAY' is not one of ZONAL_AFFINITY_DISABLED"),
+    (
+        {"updates.type": "OPPORTUNISTIC", "updates.wait": True},
+        "updates.wait: there is nothing to wait for with OPPORTUNISTIC; leave it out",
+    ),
+    ({"health.traffic.path": "/x"}, "health.traffic.path: no such input; known: healthy_threshold, interval_sec"),
     ({"routes": 5}, "routes: must be a mapping of names to values, not 5"),
 ]
 
@@ -305,6 +530,60 @@ def test_one_wrong_value_is_one_problem() -> None:
 def test_right_inputs_have_no_problem() -> None:
     for count in range(2, 9):
         assert problems_of(router_args(count)) == []
+
+
+RIGHT: list[dict[str, Any]] = [
+    {"networks.1.cidrs": ["10.9.0.7/32", "10.9.1.0/24", "10.9.0.0/16"]},
+    {"networks.1.network": "https://www.googleapis.com/compute/v1/projects/lab/global/networks/n"},
+    {"networks.1.network": "global/networks/n", "networks.1.project": "lab"},
+    {"networks.1.network": f"projects/lab/global/networks/{'n' * 63}"},
+    {"project": "example.com:net"},
+    {"generation": "a" * 10},
+    {"labels": {"a" * 63: "x" * 63}},
+    {"machine.tags": ["a" * 63]},
+    {"machine.disk_gb": 10.0},
+    {"machine.type": "t2a-standard-4", "machine.image": IMAGE.replace("bookworm", "bookworm-arm64")},
+    {"machine.type": "c3-standard-8-lssd"},
+    {"machine.type": "n2-custom-6-6144"},
+    {"machine.type": "z9-highcpu-7"},
+    {"machine.image": "projects/rocky-linux-cloud/global/images/rocky-linux-9-v20260921"},
+    {"machine.min_cpu_platform": "Intel Ice Lake"},
+    {"machine.disk_kms_key": "projects/p/locations/global/keyRings/r/cryptoKeys/k"},
+    {"networks.0.subnet_cidrs": ["10.0.1.0/24"], "networks.0.address": "10.0.1.2"},
+    {
+        "autoscaler.schedules": [
+            schedule(schedule="*/15 0,12 1-7 JAN-MAR SUN"),
+            schedule(name="night", schedule="0 1 * * 7"),
+        ]
+    },
+    {"autoscaler.metrics": [{"name": METRIC, "target": 1e6, "type": "DELTA_PER_SECOND"}]},
+    {"standby": {"stopped": 2, "suspended": 1, "initial_delay_sec": 120}},
+    {"next_hop.failover_zones": [ZONES[0]], "next_hop.drop_if_unhealthy": True, "next_hop.failover_ratio": 1},
+    {"next_hop.zonal_affinity": "ZONAL_AFFINITY_SPILL_CROSS_ZONE", "next_hop.spillover_ratio": 0.5},
+    {"updates.type": "OPPORTUNISTIC"},
+    {"zones": None, "replicas.max": 250},
+]
+
+
+@pytest.mark.parametrize("change", RIGHT, ids=[" ".join(change) + f"-{i}" for i, change in enumerate(RIGHT)])
+def test_inputs_at_the_edge_are_accepted(change: dict[str, Any]) -> None:
+    assert problems_of(changed(change)) == []
+
+
+def test_boot_disk_is_as_large_as_the_image() -> None:
+    image = "projects/rocky-linux-cloud/global/images/rocky-linux-9-v20260921"
+    assert parsing.router(router_args(), Problems()).fleet.machine.disk_gb == 10
+    assert parsing.router(changed({"machine.image": image}), Problems()).fleet.machine.disk_gb == 20
+
+
+def test_resource_in_place_of_its_link_is_told_what_to_give() -> None:
+    def program() -> None:
+        net = gcp.compute.Network("net")
+        assert problems_of(changed({"networks.0.network": net})) == [
+            "networks[0].network: is a Network; give an output of it, such as its self_link"
+        ]
+
+    testing.run(program)
 
 
 def test_nested_ranges_can_be_allowed() -> None:

@@ -14,17 +14,19 @@ from multinic.settings import RouterSettings
 from tests.unit.shapes import router_args
 from tests.unit.test_rules import put
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
-anything = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
-)
+# Lone surrogates, which YAML and JSON can bring in, and numbers that are none, among it.
+texts = st.text(st.characters(), max_size=8) | st.sampled_from(["\ud800", "a\0b", "\u0661\u0660.0.0.0/8"])
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | texts
+anything = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 
 PATHS = [
-    "access", "access.scopes", "access.service_account", "autoscaler", "autoscaler.schedules", "generation", "health",
-    "health.heal.interval_sec", "health.traffic", "labels", "machine", "machine.image", "machine.metadata",
-    "machine.shielded", "machine.tags", "machine.type", "networks", "networks.0", "networks.0.address",
-    "networks.0.cidrs", "networks.1.subnet_cidrs", "next_hop", "next_hop.failover_zones", "next_hop.persistence",
-    "project", "region", "replicas", "replicas.max", "routes", "routes.tags", "updates", "updates.max_surge", "zones",
+    "access", "access.scopes", "access.service_account", "autoscaler", "autoscaler.metrics", "autoscaler.schedules",
+    "generation", "health", "health.heal.interval_sec", "health.traffic", "labels", "machine", "machine.disk_kms_key",
+    "machine.image", "machine.metadata", "machine.min_cpu_platform", "machine.startup_script", "machine.shielded",
+    "machine.tags", "machine.type", "networks", "networks.0", "networks.0.address", "networks.0.cidrs",
+    "networks.1.subnet_cidrs", "next_hop", "next_hop.failover_zones", "next_hop.persistence", "project", "region",
+    "replicas", "replicas.max", "routes", "routes.tags", "standby", "standby.stopped", "updates", "updates.max_surge",
+    "zones",
 ]  # fmt: skip
 
 
@@ -36,6 +38,7 @@ def test_one_arbitrary_input(path: str, value: Any) -> None:
     assert isinstance(result, RouterSettings)
     for problem in found.found:
         assert problem.message
+        assert "\n" not in problem.path
         assert "\n" not in problem.message
 
 

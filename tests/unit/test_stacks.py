@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
+from pulumi.runtime import config as runtime_config
 
 import stacks
 from multinic import testing
@@ -118,6 +119,16 @@ def test_project_enables_apis_and_shared_vpc(preview: bool) -> None:
     assert {one["disableOnDestroy"] for one in declared.all("Service")} == {False}
     assert declared.one("SharedVPCServiceProject")["serviceProject"] == "service-a"
     assert declared.one("IAMMember")["member"] == "group:net@example.com"
+
+
+def test_secret_configuration_is_refused() -> None:
+    # It would end as instance metadata and as plain outputs, readable for everybody who may see the VMs.
+    def program() -> None:
+        runtime_config.set_all_config(config("dev"), ["multinic:router"])
+        stacks.run()
+
+    with pytest.raises(pulumi.RunError, match="multinic:router: is a secret, and would be readable as metadata"):
+        testing.run(program)
 
 
 @pytest.mark.parametrize(

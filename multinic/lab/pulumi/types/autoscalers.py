@@ -6,7 +6,7 @@ from typing import Any
 
 from multinic.lab.pulumi import links
 from multinic.lab.pulumi.fields import Field, Fields, block, blocks
-from multinic.lab.pulumi.kinds import Integer, Link, Number, Scope
+from multinic.lab.pulumi.kinds import Integer, Link, Number, Scope, Text
 from multinic.lab.pulumi.resource_type import Change, Inputs, ResourceType, regional
 from multinic.lab.pulumi.rest import Document
 from multinic.lab.pulumi.types.common import (
@@ -43,6 +43,17 @@ _POLICY = block(
     optional(
         "cpuUtilization",
         block(Field("target", Number(), "utilizationTarget", required=True), Field("predictiveMethod", default="NONE")),
+    ),
+    Field(
+        "metrics",
+        blocks(
+            Field("name", to="metric", required=True),
+            Field("type", Text(choices=("GAUGE", "DELTA_PER_SECOND", "DELTA_PER_MINUTE")), "utilizationTargetType"),
+            Field("target", Number(), "utilizationTarget"),
+            Field("singleInstanceAssignment", Number()),
+            Field("filter"),
+        ),
+        "customMetricUtilizations",
     ),
     Field("scaleInControl", block(_replicas("maxScaledInReplicas"), Field("timeWindowSec", Integer()))),
     Field(

@@ -59,6 +59,10 @@ _FAILOVER = block(
 )
 
 
+_ZONES = ("ZONAL_AFFINITY_DISABLED", "ZONAL_AFFINITY_SPILL_CROSS_ZONE", "ZONAL_AFFINITY_STAY_WITHIN_ZONE")
+_ZONAL = block(Field("spillover", Text(choices=_ZONES)), Field("spilloverRatio", Number()))
+
+
 def _shape(body: Document, inputs: Inputs, scope: Scope) -> Document:
     for backend in body.get("backends", []):
         if not backend.get("failover"):
@@ -97,6 +101,7 @@ REGION_BACKEND_SERVICE = ResourceType(
             Field("connectionDrainingTimeoutSec", Integer(), "connectionDraining.drainingTimeoutSec", default=300),
             Field("connectionTrackingPolicy", _TRACKING),
             Field("failoverPolicy", _FAILOVER),
+            Field("networkPassThroughLbTrafficPolicy", block(Field("zonalAffinity", _ZONAL))),
             optional("logConfig", block(Field("enable", FLAG), optional("sampleRate", Number()))),
             optional("timeoutSec", Integer()),
             optional("portName"),
