@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all faults guest-benchmark boot-benchmark guest-matrix kernel-panic lab-benchmark cloud-benchmark
-.PHONY: engine-benchmark lint format pulumi requirements clean
+.PHONY: engine-benchmark library-benchmark test-pythons lint format pulumi requirements clean
 
 PYTHON ?= python3
 REPORT ?= out/demo
@@ -51,13 +51,19 @@ lab-benchmark: setup ## Requests a second and memory of a lab without guests, 40
 engine-benchmark: setup ## Who works how much in `pulumi up` of the dev stack: engine and SDK, stand-ins, lab
 	@exec .venv/bin/python tests/engine/benchmark.py
 
-lint: setup ## ruff, mypy --strict, shellcheck, systemd-analyze verify
+library-benchmark: setup ## What the library costs a program beside the SDK, and how it grows: ratios
+	@PYTHONPATH=. exec .venv/bin/python tests/unit/benchmark.py
+
+test-pythons: setup ## Unit tests with every Python from 3.11 on that this machine has; OLDEST=1: with the oldest Pulumi packages
+	@tools/pythons.sh
+
+lint: setup ## ruff, mypy --strict, shellcheck, systemd-analyze verify, actionlint
 	@tools/lint.sh
 
 format: setup ## Let ruff format the Python files
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
 
-pulumi: setup ## Build the Pulumi CLI into a user cache, where none is on PATH (about 8 minutes on two cores)
+pulumi: setup ## Build the Pulumi CLI, and what programs in YAML and TypeScript need, into a user cache (9 minutes on two cores)
 	@exec .venv/bin/python -m multinic.lab.pulumi.cli build
 
 requirements: setup ## Compile requirements.txt anew from pyproject.toml

@@ -48,14 +48,30 @@ def _has_engine() -> str | None:
     return None if cli.find() else "needs a Pulumi CLI: `make pulumi` builds one"
 
 
+def _has_yaml() -> str | None:
+    from multinic.lab.pulumi import cli
+
+    return None if cli.find_more(cli.YAML_HOST) else "needs the language host for YAML: `make pulumi` builds one"
+
+
+def _has_node() -> str | None:
+    from multinic.lab.pulumi import cli
+
+    if not shutil.which("npm"):
+        return "needs Node.js and npm"
+    return None if cli.find_more(cli.TYPESCRIPT_SDK) else "needs the SDK's generator: `make pulumi` builds it"
+
+
 @cache
 def why_not(marker: str) -> str | None:
     """Why tests with this marker cannot run here; None if they can."""
-    return {"root": _has_root, "guests": _has_guests, "engine": _has_engine}[marker]()
+    return {"root": _has_root, "guests": _has_guests, "engine": _has_engine, "yaml": _has_yaml, "node": _has_node}[
+        marker
+    ]()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in ("root", "guests", "engine"):
+    for marker in ("root", "guests", "engine", "yaml", "node"):
         if item.get_closest_marker(marker) is None:
             continue
         reason = why_not(marker)

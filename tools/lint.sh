@@ -29,10 +29,19 @@ verify_units() {
   [ -z "$said" ] || { printf '%s\n' "$said"; return 1; }
 }
 
+# actionlint is a Go module; PyPI's package of that name downloads a program from elsewhere.
+check_workflows() {
+  local go
+  go=$(command -v go || ls /usr/local/go/bin/go 2>/dev/null) ||
+    { echo "needs Go, to build actionlint"; return 1; }
+  "$go" -C tools/actionlint tool actionlint "$PWD"/.github/workflows/*.yml
+}
+
 check "ruff check" .venv/bin/ruff check .
 check "ruff format" .venv/bin/ruff format --check .
 check "mypy --strict" .venv/bin/mypy
 check "mypy --strict, guest" check_guest_types
 check "shellcheck" check_shell
 check "systemd-analyze verify" verify_units
+check "actionlint" check_workflows
 [ ${#failed[@]} -eq 0 ] || { printf 'lint: failed: %s\n' "${failed[*]}" >&2; exit 1; }

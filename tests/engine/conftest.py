@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from multinic.lab.pulumi.engine import Stack
 from multinic.lab.pulumi.rest import Rest
 from tests.lab.pulumi.conftest import HAVE_RECORDING
 from tests.lab.pulumi.fake_api import FakeApi
+from tests.plugin.host import PLUGIN
 
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 120.0
@@ -134,6 +136,16 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made = Project(folder, tmp_path / "state")
     with made.running:
         yield made
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts the plugin where the engine looks for one, as a command that starts its host's file."""
+    command = tmp_path / "bin" / "pulumi-resource-multinic"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} {PLUGIN / "__main__.py"} "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)
 
 
 def items(lab: RunningLab, path: str) -> list[dict[str, Any]]:

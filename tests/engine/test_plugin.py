@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
 from multinic.lab.pulumi.deployment import DeploymentError
 from tests.engine.conftest import REPOSITORY, Project, RunningLab, items
-from tests.plugin.host import PLUGIN
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -40,16 +35,6 @@ PROGRAM = """
     pulumi.export("addresses", router.addresses)
     pulumi.export("groups", router.groups)
 """
-
-
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts the plugin where the engine looks for one, as a command that starts its host's file."""
-    command = tmp_path / "bin" / "pulumi-resource-multinic"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} {PLUGIN / "__main__.py"} "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)
 
 
 @pytest.mark.usefixtures("installed")

@@ -1,5 +1,8 @@
 """The Pulumi CLI: found on PATH, or built once from its Go module into the user's cache.
 
+What only programs in other languages need is built into the same folder by `build_more`: the language host for YAML
+(an installed Pulumi brings one), and the generator of the TypeScript SDK.
+
 PyPI, npm and Debian do not carry it; ``tools/pulumi`` is a Go module that does. Building takes about eight minutes
 on two cores, so the result is kept, under a folder whose name has the version.
 
@@ -27,6 +30,10 @@ LEAST = (3, 200)
 LEAST_GO = (1, 26)
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 _TOOLS = Path(__file__).parents[3] / "tools" / "pulumi"
+# The newest host that the module proxy serves needs older modules than the CLI, so it has a module of its own.
+_YAML_TOOLS = _TOOLS.with_name("pulumi-yaml")
+YAML_HOST = "pulumi-language-yaml"
+TYPESCRIPT_SDK = "typescript-sdk"
 _PROGRESS_EVERY_S = 5.0
 _VERSION_TIMEOUT_S = 60.0
 
@@ -104,16 +111,45 @@ def build(progress: Callable[[str], None] | None = None) -> Path:
     if ready:
         return ready
     version = version_to_build()
-    go = _go()
-    target = cache() / version / "bin" / "pulumi"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Whoever finds `pulumi` there finds all of it: it gets its name when it is complete.
-    unfinished = target.with_name(f".pulumi.{os.getpid()}")
+    _go()  # first, so that nothing is said to be built where nothing can be
     flags = f"-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}"
-    command = [go, "build", "-v", "-o", str(unfinished), "-ldflags", flags, f"{MODULE}/cmd/pulumi"]
     say(f"building the Pulumi CLI {version} from its Go module, once; about eight minutes on two cores")
+    return _built(_TOOLS, f"{MODULE}/cmd/pulumi", cache() / version / "bin" / "pulumi", flags, say)
+
+
+def find_more(name: str) -> Path | None:
+    """Return one of the two programs of `build_more`, from PATH or built; None if there is none."""
+    there = cache() / version_to_build() / "bin" / name
+    found = shutil.which(name) or (str(there) if os.access(there, os.X_OK) else None)
+    return Path(found) if found else None
+
+
+def build_more(progress: Callable[[str], None] | None = None) -> list[Path]:
+    """Build the language host for YAML and the generator of the TypeScript SDK, where they are missing.
+
+    Raises:
+        CliError: If they cannot be built.
+    """
+    say = progress or _print
+    made = []
+    for name, module, package in (
+        (YAML_HOST, _YAML_TOOLS, "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml"),
+        (TYPESCRIPT_SDK, _TOOLS, "./typescript"),
+    ):
+        if not (ready := find_more(name)):
+            say(f"building {name} from its Go module, once; about a minute")
+            ready = _built(module, package, cache() / version_to_build() / "bin" / name, "-s -w", say)
+        made.append(ready)
+    return made
+
+
+def _built(module: Path, package: str, target: Path, flags: str, say: Callable[[str], None]) -> Path:
+    """Build a package. Whoever finds the target finds all of it: it gets its name when it is complete."""
+    go = _go()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        _run(command, say)
+        _run([go, "build", "-v", "-o", str(unfinished), "-ldflags", flags, package], module, say)
         unfinished.rename(target)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -135,11 +171,11 @@ def _go() -> str:
     return go
 
 
-def _run(command: list[str], say: Callable[[str], None]) -> None:
+def _run(command: list[str], module: Path, say: Callable[[str], None]) -> None:
     """Run the build, saying every few seconds how many packages are compiled and which was the last."""
     begun = time.monotonic()
     lines: list[str] = []
-    process = subprocess.Popen(command, cwd=_TOOLS, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, cwd=module, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     stderr = process.stderr
     assert stderr is not None
 
@@ -157,7 +193,7 @@ def _run(command: list[str], say: Callable[[str], None]) -> None:
                 last = f", the last {lines[-1]}" if lines else ""
                 say(f"  {int(time.monotonic() - begun)} s, {len(lines)} packages{last}")
         if process.wait() != 0:
-            raise CliError("the Pulumi CLI could not be built:\n" + "\n".join(lines[-20:]))
+            raise CliError(f"{command[-1]} could not be built:\n" + "\n".join(lines[-20:]))
     finally:
         if process.poll() is None:
             process.terminate()
@@ -191,6 +227,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["build"]:
         try:
             _print(str(build()))
+            build_more()
         except CliError as error:
             sys.stderr.write(f"{error}\n")
             return 1

@@ -59,7 +59,13 @@ class Stack:
         self._folder.mkdir(parents=True, exist_ok=True)
         described = yaml.safe_load((self.project / "Pulumi.yaml").read_text())
         # `main` lets the CLI keep its files here while the program runs where it is.
-        described |= {"main": str(self.project.resolve()), "runtime": {"name": "python"}}
+        runtime = described["runtime"]
+        name = runtime if isinstance(runtime, str) else runtime["name"]
+        described |= {"main": str(self.project.resolve()), "runtime": {"name": name}}
+        # Paths in it are meant from where it was.
+        for package, source in (described.get("packages") or {}).items():
+            if str(source).startswith("."):
+                described["packages"][package] = str((self.project / source).resolve())
         (self._folder / "Pulumi.yaml").write_text(yaml.safe_dump(described))
         settings = self._folder / f"Pulumi.{self.name}.yaml"
         kept = yaml.safe_load(settings.read_text()) if settings.exists() else {}

@@ -7,9 +7,11 @@ the interpreter that has the project's packages. It serves the SDK's own languag
 from __future__ import annotations
 
 import os
+import queue
 import runpy
 import select
 import signal
+import subprocess
 import sys
 import threading
 import traceback
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 import pulumi
@@ -71,6 +73,33 @@ class LanguageHost(LanguageServer):
         ]
         return language_pb2.GenerateProgramResponse(source={"__main__.py": "\n".join([*lines, ""]).encode()})
 
+    def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
+        """Run a package's folder as a plugin, and pass on what it says until it ends or the engine lets go."""
+        folder = Path(request.info.program_directory)
+        process = subprocess.Popen(
+            # It ends with this host, also when that is killed.
+            ["setpriv", "--pdeathsig", "KILL", sys.executable, str(folder), *request.args],
+            cwd=request.pwd or folder,
+            env=dict(os.environ) | dict(one.partition("=")[::2] for one in request.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        context.add_callback(process.kill)
+        said: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+        pipes = {"stdout": process.stdout, "stderr": process.stderr}
+        for name, pipe in pipes.items():
+            assert pipe is not None
+            threading.Thread(target=_pass_on, args=(name, pipe, said), daemon=True).start()
+        still_open = len(pipes)
+        while still_open:
+            name, text = said.get()
+            still_open -= not text
+            if text:
+                answer = language_pb2.RunPluginResponse
+                yield answer(stdout=text) if name == "stdout" else answer(stderr=text)
+        yield language_pb2.RunPluginResponse(exitcode=process.wait())
+
     def Run(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
         """Run the program."""
         folder = Path(request.info.program_directory)
@@ -107,6 +136,14 @@ def told(error: Exception, folder: Path) -> str:
     ours = [frame for frame in frames if "site-packages" not in frame.filename]
     places = [f"  at {frame.filename}:{frame.lineno}: {frame.line}" for frame in ours]
     return "\n".join([f"{type(error).__name__}: {text}", *places])
+
+
+def _pass_on(name: str, pipe: IO[bytes], said: queue.SimpleQueue[tuple[str, bytes]]) -> None:
+    """Puts what comes out of a pipe into a queue, and nothing at its end."""
+    with pipe:
+        while text := os.read(pipe.fileno(), 65536):
+            said.put((name, text))
+    said.put((name, b""))
 
 
 def _end_with(process: int) -> None:

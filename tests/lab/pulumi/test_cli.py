@@ -59,9 +59,23 @@ def test_a_build_is_complete_or_not_there(tmp_path: Path) -> None:
 
 def test_a_failed_build_tells_what_the_compiler_said_and_leaves_nothing(tmp_path: Path) -> None:
     _program(tmp_path / "bin", "go", 'test "$1" = env && echo go1.26.8 && exit; echo "no space left" >&2; exit 1')
-    with pytest.raises(cli.CliError, match="could not be built:\nno space left"):
+    with pytest.raises(cli.CliError, match="cmd/pulumi could not be built:\nno space left"):
         cli.build(lambda _line: None)
     assert cli.find() is None
+
+
+def test_what_other_languages_need_is_built_beside_it(tmp_path: Path) -> None:
+    go = """
+        test "$1" = env && echo go1.26.8 && exit
+        while test "$1" != -o; do shift; done
+        echo '#!/bin/sh' > "$2"
+        chmod +x "$2"
+    """
+    _program(tmp_path / "bin", "go", go)
+    made = cli.build_more(lambda _line: None)
+    assert [path.name for path in made] == [cli.YAML_HOST, cli.TYPESCRIPT_SDK]
+    assert {path.parent for path in made} == {cli.build(lambda _line: None).parent}
+    assert cli.build_more(lambda line: pytest.fail(line)) == made
 
 
 def test_an_old_go_is_refused_by_version(tmp_path: Path) -> None:
