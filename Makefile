@@ -13,7 +13,7 @@ demo_options = --report $(REPORT) $(if $(ZONES),--zones $(ZONES)) $(if $(PORT),-
 side_by_side = --numprocesses 2 --dist loadscope
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install what demo and test need (they call it themselves)
 	@PYTHON=$(PYTHON) tools/setup.sh
