@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -175,6 +176,8 @@ def main() -> None:
     parser.add_argument("--without-up", action="store_true", help="leave `pulumi up` out")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    # An end by signal clears up too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.inside:
         inside(options.rounds)
         return
