@@ -90,7 +90,8 @@ def wait(
 
     def done(now: Fleet) -> bool:
         one = now.router(router.name)
-        return one is not None and one.id not in ("", router.id) and one.stays and now.serving(one)
+        # NONE: the heal check is content as well, and the group has nothing more to do with it.
+        return one is not None and one.id not in ("", router.id) and one.action == "NONE" and now.serving(one)
 
     now = until(reader, fleet, done, f"{router.name} serves again", timeout=timeout, meanwhile=watch)
     say(f"{router.name}: another VM, and it serves in every network, after {time.monotonic() - began:.1f} s")
