@@ -116,7 +116,12 @@ async def serve(options: Options) -> None:
     token = _token(folder)
     server = _Server(
         uvicorn.Config(
-            create_app(cloud, token), log_level="warning", lifespan="off", access_log=False, proxy_headers=False
+            create_app(cloud, token),
+            log_level="warning",
+            lifespan="off",
+            access_log=False,
+            proxy_headers=False,
+            timeout_keep_alive=75,  # longer than clients keep a connection, so that none is closed under a request
         )
     )
     stop = asyncio.Event()
