@@ -153,6 +153,7 @@ def run(
             contextvars.copy_context().run(asyncio.run, main())
         finally:
             sys.set_coroutine_origin_tracking_depth(0)
+            answers.declared.sort()
         gc.collect()
     for warning in caught:
         what, *where = str(warning.message).splitlines() or [""]

@@ -1,5 +1,6 @@
 """What a program declared, as `testing.run` hands it back."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,11 +48,11 @@ class Declared:
     """What a program declared.
 
     Attributes:
-        resources: All resources in the order of their registration.
+        resources: All resources by URN: the order in which the SDK registers them is not the same in every run.
         outputs: What the stack exports.
         component_outputs: URN of a component → its registered outputs.
         messages: What the program logged, with the severity in front.
-        calls: Token and arguments of each function that it called.
+        calls: Token and arguments of each function that it called, sorted for the same reason.
     """
 
     resources: list[Resource] = field(default_factory=list)
@@ -76,7 +77,12 @@ class Declared:
             raise LookupError(f"{len(found)} resources are a {kind} with {part!r} in the name; there are: {names}")
         return found[0]
 
+    def sort(self) -> None:
+        """Puts what the SDK did side by side into an order that every run has."""
+        self.resources.sort(key=lambda one: one.urn)
+        self.calls.sort(key=lambda one: (one[0], json.dumps(one[1], sort_keys=True, default=str)))
+
     @property
     def urns(self) -> list[str]:
-        """All URNs, sorted."""
-        return sorted(one.urn for one in self.resources)
+        """All URNs."""
+        return [one.urn for one in self.resources]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pulumi
@@ -93,9 +93,11 @@ def test_a_failed_run_leaves_nothing_to_the_next_one() -> None:
 
 
 def test_nothing_is_left_in_pulumis_settings() -> None:
-    before = (pulumi.get_project(), pulumi.get_stack(), pulumi.runtime.is_dry_run(), threading.active_count())
+    before = (pulumi.get_project(), pulumi.get_stack(), pulumi.runtime.is_dry_run())
+    threads = set(threading.enumerate())
     testing.run(lambda: MultinicRouter("router", router_args()), preview=True, project="p", stack="s")
-    assert (pulumi.get_project(), pulumi.get_stack(), pulumi.runtime.is_dry_run(), threading.active_count()) == before
+    assert (pulumi.get_project(), pulumi.get_stack(), pulumi.runtime.is_dry_run()) == before
+    assert set(threading.enumerate()) <= threads
 
 
 def test_a_preview_does_not_know_what_only_the_cloud_can_say() -> None:
@@ -116,6 +118,17 @@ def test_a_preview_does_not_know_what_only_the_cloud_can_say() -> None:
 def test_same_shape_in_preview_and_deployment() -> None:
     up, preview = (testing.run(lambda: MultinicRouter("router", router_args(3)), preview=p) for p in (False, True))
     assert up.urns == preview.urns
+
+
+def test_what_was_declared_has_the_same_order_in_every_run() -> None:
+    def program(names: Sequence[str]) -> None:
+        for name in names:
+            gcp.compute.Network(name)
+            gcp.compute.get_image(name=name)
+
+    one, other = (testing.run(lambda names=names: program(names)) for names in ("abcd", "dcba"))  # type: ignore[misc]
+    assert [network.name for network in one.all("Network")] == [*"abcd"]
+    assert (one.urns, one.calls) == (other.urns, other.calls)
 
 
 def test_configuration_reaches_the_program() -> None:
