@@ -174,13 +174,21 @@ class NetworkPlan:
 
 @dataclass(frozen=True)
 class Probe:
-    """One HTTP health probe, sent from 35.191.0.0/16 inside the network's namespace to one machine.
+    """One health probe, sent from 35.191.0.0/16 inside the network's namespace to one machine.
 
     Attributes:
         network: Key of the network that it is sent in.
         machine: Key of the machine that must receive it.
         address: Destination: the forwarding rule's address (traffic) or nic0's address (heal).
+        port: TCP port.
+        path: What an HTTP request asks for.
         timeout: Seconds; a machine that is silent makes the probe really time out.
+        host: The HTTP request's host; None is the address.
+        http: Asks by HTTP; else the connection counts, or what is said in it.
+        tls: In TLS, whatever the certificate (HTTPS and SSL).
+        proxy: Begins with a PROXY header of version 1.
+        request: What is sent once connected, without HTTP.
+        response: What must come: in the first 1024 bytes of the body (HTTP), or first of all (else). Empty: anything.
     """
 
     network: str
@@ -190,6 +198,11 @@ class Probe:
     path: str
     timeout: float
     host: str | None = None
+    http: bool = True
+    tls: bool = False
+    proxy: bool = False
+    request: str = ""
+    response: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,9 +210,9 @@ class ProbeResult:
     """Answer to a `Probe`.
 
     Attributes:
-        healthy: True for HTTP 200 in time.
-        detail: What came instead: ``timeout``, ``refused``, ``http 503`` …
-        body: The beginning of the answer's body.
+        healthy: The answer that was wanted came in time.
+        detail: What came: ``http 200``, ``timeout``, ``refused``, ``http 503`` …
+        body: The beginning of the answer.
     """
 
     healthy: bool

@@ -166,6 +166,8 @@ class BackendServices(Resource):
             if scope != region and not scope.startswith(region + "-"):
                 raise invalid(f"backends[{index}].group", backend["group"], f"The group must be in region '{region}'.")
             self._refuse_wrong_network(f"backends[{index}].group", backend["group"], value)
+        for index, check in enumerate(value.get("healthChecks", [])):
+            self.cloud.health_checks.require_own_port(f"healthChecks[{index}]", check)
 
     def _refuse_wrong_network(self, field: str, group: str, value: Object) -> None:
         # https://cloud.google.com/load-balancing/docs/backend-service#backend_service_network: every VM of the group

@@ -1,4 +1,4 @@
-"""Health checks at work: one prober for each check and target, real HTTP probes, counted as Google counts them.
+"""Health checks at work: one prober for each check and target, real probes, counted as Google counts them.
 
 A backend of a load balancer is probed at the forwarding rule's address on the NIC in the service's network; a VM of a
 group is probed for healing at nic0's address. https://cloud.google.com/load-balancing/docs/health-check-concepts
@@ -194,9 +194,14 @@ class Health:
             address=target.address,
             port=check.port,
             path=check.path,
+            host=check.host,
+            http=check.http,
+            tls=check.tls,
+            proxy=check.proxy,
+            request=check.request,
+            response=check.response,
             # Guests keep real time: however fast the controllers are, a guest that is alive is given time to answer.
             timeout=max(check.timeout / self._cloud.clock.speed, min(check.timeout, LEAST_TIMEOUT)),
-            host=check.host,
         )
         try:
             result = await self._cloud.substrate.probe(probe)

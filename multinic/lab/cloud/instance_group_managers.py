@@ -118,6 +118,9 @@ class InstanceGroupManagers(Resource):
     def check(self, key: str, value: Object, old: Object | None) -> None:
         if value.get("statefulPolicy", {}).get("preservedState", {}).get("disks"):
             raise invalid("statefulPolicy", "…", "The lab does not serve stateful groups.")
+        for policy in value.get("autoHealingPolicies", []):
+            if policy.get("healthCheck"):
+                self.cloud.health_checks.require_own_port("autoHealingPolicies[0].healthCheck", policy["healthCheck"])
         region = self.cloud.region_of_scope(split(key).scope)
         template = self.store.require(key_of(value["instanceTemplate"]))
         for index, nic in enumerate(template["properties"]["networkInterfaces"]):

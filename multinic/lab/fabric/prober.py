@@ -1,4 +1,4 @@
-"""Health probes: real HTTP requests from Google's probe range to one machine's NIC.
+"""Health probes: real connections from Google's probe range to one machine's NIC, by HTTP, HTTPS, TCP or SSL.
 
 A machine that is silent makes a probe really time out: the time that it takes to notice is what the lab measures.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from dataclasses import dataclass
+from functools import cache
 
 from multinic.lab.fabric.port import Port
 from multinic.lab.fabric.ruleset import PROBER
@@ -15,7 +18,22 @@ from multinic.lab.substrate import Probe, ProbeResult
 
 MAX_ANSWER = 65536
 """Bytes of an answer that are read; what Google compares lies in the first 1024."""
+COMPARED = 1024
+"""Discovery document compute.v1, ``HTTPHealthCheck.response`` and ``TCPHealthCheck.response``."""
 SILENT = ProbeResult(False, "timeout")
+
+
+@dataclass(frozen=True)
+class _Connection:
+    """Both directions of an open connection to the machine."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, text: str) -> None:
+        """Sends a text as it is."""
+        self.writer.write(text.encode())
+        await self.writer.drain()
 
 
 async def send(probe: Probe, namespace: Namespace, port: Port | None) -> ProbeResult:
@@ -38,6 +56,8 @@ async def send(probe: Probe, namespace: Namespace, port: Port | None) -> ProbeRe
             return ProbeResult(False, "refused")
         except ConnectionResetError:
             return ProbeResult(False, "reset")
+        except ssl.SSLError as error:
+            return ProbeResult(False, f"no TLS: {error.reason}")
         except OSError:
             # No way to the machine: for a prober outside of it that is silence, not an answer.
             pass
@@ -46,24 +66,69 @@ async def send(probe: Probe, namespace: Namespace, port: Port | None) -> ProbeRe
 
 
 async def _ask(probe: Probe, namespace: Namespace, port: Port) -> ProbeResult:
-    loop = asyncio.get_running_loop()
-    with namespace.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
+    with namespace.socket(socket.AF_INET, socket.SOCK_STREAM) as raw:
         # All routers own the load balancer's address: the mark chooses the one.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, port.index)
-        connection.bind((str(PROBER), 0))
-        await loop.sock_connect(connection, (str(probe.address), probe.port))
-        request = (
-            f"GET {probe.path} HTTP/1.1\r\nHost: {probe.host or probe.address}\r\nUser-Agent: GoogleHC/1.0\r\n"
-            "Accept: */*\r\nConnection: close\r\n\r\n"
-        )
-        await loop.sock_sendall(connection, request.encode())
-        answer = b""
-        while len(answer) < MAX_ANSWER and not _complete(answer):
-            more = await loop.sock_recv(connection, MAX_ANSWER)
-            if not more:
-                break
-            answer += more
-    return _result(answer)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, port.index)
+        raw.bind((str(PROBER), 0))
+        await asyncio.get_running_loop().sock_connect(raw, (str(probe.address), probe.port))
+        reader, writer = await asyncio.open_connection(sock=raw)
+        try:
+            connection = _Connection(reader, writer)
+            if probe.proxy:
+                source, number = raw.getsockname()
+                # https://www.haproxy.org/download/1.8/doc/proxy-protocol.txt, section 2.1
+                await connection.send(f"PROXY TCP4 {source} {probe.address} {number} {probe.port}\r\n")
+            if probe.tls:
+                await writer.start_tls(_any_certificate())
+            return await (_by_http(probe, connection) if probe.http else _by_text(probe, connection))
+        finally:
+            writer.transport.abort()
+
+
+@cache
+def _any_certificate() -> ssl.SSLContext:
+    """Google's probers look at no certificate.
+
+    https://cloud.google.com/load-balancing/docs/ssl-certificates/encryption-to-the-backends
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _by_http(probe: Probe, connection: _Connection) -> ProbeResult:
+    await connection.send(
+        f"GET {probe.path} HTTP/1.1\r\nHost: {probe.host or probe.address}\r\nUser-Agent: GoogleHC/1.0\r\n"
+        "Accept: */*\r\nConnection: close\r\n\r\n"
+    )
+    answer = b""
+    while len(answer) < MAX_ANSWER and not _complete(answer):
+        more = await connection.reader.read(MAX_ANSWER)
+        if not more:
+            break
+        answer += more
+    return _result(answer, probe.response.encode())
+
+
+async def _by_text(probe: Probe, connection: _Connection) -> ProbeResult:
+    """The connection alone, or what the machine says in it.
+
+    https://cloud.google.com/load-balancing/docs/health-check-concepts#criteria-protocol-ssl-tcp
+    """
+    if probe.request:
+        await connection.send(probe.request)
+    wanted = probe.response.encode()
+    if not wanted:
+        return ProbeResult(True, "connected")
+    answer = b""
+    while len(answer) < len(wanted):
+        more = await connection.reader.read(COMPARED)
+        if not more:
+            break
+        answer += more
+    same = answer[: len(wanted)] == wanted
+    return ProbeResult(same, "answered" if same else "another answer" if answer else "closed without an answer", answer)
 
 
 def _complete(answer: bytes) -> bool:
@@ -78,10 +143,12 @@ def _complete(answer: bytes) -> bool:
     return False
 
 
-def _result(answer: bytes) -> ProbeResult:
+def _result(answer: bytes, wanted: bytes) -> ProbeResult:
     head, _, body = answer.partition(b"\r\n\r\n")
     words = head.split(b"\r\n")[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
         return ProbeResult(False, "no HTTP answer" if answer else "closed without an answer")
     status = int(words[1])
+    if status == 200 and wanted not in body[:COMPARED]:
+        return ProbeResult(False, "http 200, another answer", body)
     return ProbeResult(status == 200, f"http {status}", body)
