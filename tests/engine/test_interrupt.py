@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from multinic.lab.pulumi.engine import EngineDeployment, Stack
+from tests import processes
 from tests.engine.conftest import DEADLINE_S, REPOSITORY, Project
 from tests.lab.pulumi.fake_api import FakeApi
 
@@ -85,16 +84,5 @@ def test_a_killed_driver_leaves_no_process(project: Project, api: FakeApi) -> No
 
 
 def _left(project: Project, api: FakeApi) -> list[str]:
-    """Return the command lines of processes whose arguments or environment name the state or the API; not our own."""
-    marks = (os.fsencode(project.state), api.endpoint.encode())
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-        except OSError:
-            continue
-        if any(mark in text for mark in marks):
-            found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-    return found
+    """The processes that know the state or the API."""
+    return processes.mentioning(str(project.state), api.endpoint, environment=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
-from pathlib import Path
 
+import psutil
 import pytest
 
 from multinic.lab.pulumi.environment import environment
 from multinic.lab.pulumi.values import UNKNOWN
+from tests import processes
 from tests.engine.conftest import DEADLINE_S, Project, RunningLab
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -86,17 +86,7 @@ def test_plain_pulumi_commands(project: Project, lab: RunningLab) -> None:
 
 def test_the_stand_ins_end_with_the_lab(lab: RunningLab) -> None:
     environment(lab.endpoint, lab.token, lab.folder)
-    pid = json.loads((lab.folder / "providers.json").read_text())["pid"]
+    stand_ins = psutil.Process(json.loads((lab.folder / "providers.json").read_text())["pid"])
     daemon = json.loads((lab.folder / "lab.json").read_text())["pid"]
     os.kill(daemon, 9)
-    deadline = time.monotonic() + DEADLINE_S
-    while _runs(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    assert processes.wait_for_end([stand_ins], DEADLINE_S) == []

@@ -16,6 +16,7 @@ from multinic.measure.engine import wire
 from multinic.measure.engine.node import swarm
 from multinic.measure.mtu import docker, probe
 from multinic.measure.mtu.cures import OPTION
+from tests import processes
 
 pytestmark = [
     pytest.mark.root,
@@ -64,7 +65,7 @@ def test_nothing_is_left_when_it_is_killed() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert any(line == "up\n" for line in process.stdout), "the swarm did not come up"
-        ours = [entry for entry in _engines() if _ancestor(entry, process.pid)]
+        ours = [one for one in processes.tree(process.pid) if processes.words(one)[:1] == ["dockerd"]]
         assert len(ours) == 2
         # Another engine may run beside ours.
         [folder] = set(image.cache_home().glob("engines-*")) - before
@@ -72,39 +73,9 @@ def test_nothing_is_left_when_it_is_killed() -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         top, name = Path("/sys/fs/cgroup"), f"multinic-{folder.name}"
-        left = [path for path in (folder, *top.glob(name), *top.glob(f"*/{name}")) if path.exists()]
-        left += [Path(f"/proc/{entry}") for entry in ours if _alive(entry)]
+        left: list[object] = [path for path in (folder, *top.glob(name), *top.glob(f"*/{name}")) if path.exists()]
+        left += [one for one in ours if processes.alive(one)]
         if not left:
             return
         time.sleep(0.2)
     pytest.fail(f"left: {left}")
-
-
-def _engines() -> list[int]:
-    found = []
-    for name in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            if name.read_text().strip() == "dockerd":
-                found.append(int(name.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def _status(process: int) -> list[str]:
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-
-
-def _ancestor(process: int, wanted: int) -> bool:
-    while process > 1:
-        if process == wanted:
-            return True
-        process = int(_status(process)[1])
-    return False
-
-
-def _alive(process: int) -> bool:
-    try:
-        return _status(process)[0] != "Z"
-    except OSError:
-        return False

@@ -10,8 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests import processes
 from tests.unit.conftest import REPOSITORY
 
 
@@ -113,10 +115,7 @@ exit 0
         while not began.exists():
             assert process.poll() is None
             time.sleep(0.05)
-        maker = Path("/proc") / began.read_text().strip()
+        maker = psutil.Process(int(began.read_text()))
         process.send_signal(how)
         assert process.wait(60) != 0
-    deadline = time.monotonic() + 60
-    while maker.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not maker.exists()
+    assert processes.wait_for_end([maker], 60) == []

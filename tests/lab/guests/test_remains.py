@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +13,7 @@ import pytest
 
 from multinic.lab import remains
 from multinic.lab.guests import image
+from tests import processes
 from tests.lab.guests.test_machines import PATIENCE, lab, machine
 from tests.lab.inside import REPOSITORY
 
@@ -29,19 +27,6 @@ async def one_guest(folder: Path) -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
         await stop.wait()
-
-
-def tree_of(pid: int) -> set[int]:
-    """A process and all its descendants."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            children.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
-    found, waiting = set(), [pid]
-    while waiting:
-        found.add(waiting[-1])
-        waiting += children.get(waiting.pop(), [])
-    return found
 
 
 def seen_on_the_host(folder: Path) -> list[str]:
@@ -66,41 +51,37 @@ def test_nothing_is_left(victim: str, tmp_path: Path, monkeypatch: pytest.Monkey
     command = [sys.executable, "-m", "multinic.lab.supervisor", "--ephemeral", "--folder", str(folder), "--", *daemon]
     with (tmp_path / "log").open("wb") as log:
         supervisor = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=REPOSITORY)
-    everybody: set[int] = set()
     try:
         deadline = time.monotonic() + PATIENCE
         while not (folder / "ready").exists():
             assert supervisor.poll() is None and time.monotonic() < deadline, (tmp_path / "log").read_text()
             time.sleep(0.05)
-        everybody = tree_of(supervisor.pid)
-        handles = {pid: os.pidfd_open(pid) for pid in everybody}
-        name_of = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0") for pid in everybody}
-        first = next(pid for pid, words in name_of.items() if words[2:3] and words[2].endswith("init.py"))
-        inner = next(pid for pid, words in name_of.items() if words[1].endswith("inside.py"))
-        assert any("systemd-nspawn" in words[0] for words in name_of.values())
+        everybody = {process: processes.words(process) for process in processes.tree(supervisor.pid)}
+        first = next(process for process, words in everybody.items() if any(w.endswith("init.py") for w in words[2:3]))
+        inner = next(
+            process for process, words in everybody.items() if any(w.endswith("inside.py") for w in words[1:2])
+        )
+        assert any("systemd-nspawn" in word for words in everybody.values() for word in words[:1])
         assert seen_on_the_host(tmp_path) == [], "the lab is not seen on the host, even while it runs"
         cgroup = remains.record_of(folder).cgroup
         assert cgroup_exists(cgroup)
         match victim:
             case "daemon":
-                os.kill(inner, signal.SIGKILL)
+                inner.kill()
             case "process 1":
-                os.kill(first, signal.SIGKILL)
+                first.kill()
             case "supervisor":
                 supervisor.kill()
             case "both":
                 supervisor.kill()
-                os.kill(inner, signal.SIGKILL)
+                inner.kill()
             case "parent":
                 assert supervisor.stdin is not None
                 supervisor.stdin.close()
             case "interrupt":
                 supervisor.send_signal(signal.SIGINT)
         supervisor.wait(PATIENCE)
-        for handle in handles.values():
-            # A process's descriptor is readable once it has ended.
-            assert select.select([handle], [], [], PATIENCE)[0], name_of
-            os.close(handle)
+        assert processes.wait_for_end(everybody, PATIENCE) == []
         assert seen_on_the_host(tmp_path) == []
         if victim in ("supervisor", "both"):
             assert remains.clean(tmp_path) == [f"{folder}: cleared"]
@@ -154,13 +135,11 @@ def test_a_killed_build_leaves_nothing_wrong(tmp_path: Path) -> None:
         while not list(cache.glob(".unfinished-*/usr")):
             assert build.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
-        handles = [os.pidfd_open(pid) for pid in tree_of(build.pid)]
+        everybody = processes.tree(build.pid)
     finally:
         build.kill()
         build.wait()
-    for handle in handles:
-        assert select.select([handle], [], [], PATIENCE)[0]
-        os.close(handle)
+    assert processes.wait_for_end(everybody, PATIENCE) == []
     assert seen_on_the_host(tmp_path) == []
     assert list(cache.glob("packages-*")) == []
     unfinished = list(cache.glob(".unfinished-*"))

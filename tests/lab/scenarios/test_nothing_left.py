@@ -8,12 +8,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from multinic.lab.remains import record_of
+from tests import processes
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120.0
@@ -50,7 +50,7 @@ class Command:
     def remains(self) -> list[str]:
         """What of it is still there: processes, mounts, control groups, files, the port."""
         mark = str(self.state)
-        left = [f"process {pid}: {line}" for pid, line in _commands() if mark in line]
+        left = [f"process {line}" for line in processes.mentioning(mark)]
         left += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
         left += [f"file {path}" for path in _files(self.state)]
         cgroup = record_of(self.state / "multinic" / "lab" / f"{self.name}-{self.port}").cgroup
@@ -61,15 +61,6 @@ class Command:
             if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                 left.append(f"port {self.port} still answers")
         return left
-
-
-def _commands() -> Iterator[tuple[str, str]]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                yield entry.name, (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
 
 
 def _files(folder: Path) -> list[str]:
