@@ -16,19 +16,23 @@ def told(event: Event) -> str:
     return f"{detail['what']} ({detail['purpose']} check)" if event["kind"] == "health" else str(detail["what"])
 
 
-def unhealthy(events: Iterable[Event], router: RouterState) -> float | None:
-    """When the last of the load balancers first called a router unhealthy; None while one has not."""
+def known_down(events: Iterable[Event], router: RouterState) -> float | None:
+    """When the last of its load balancers knew that a router is down; None while one does not.
+
+    Each hears it from its traffic check, or from the VM's stop, of which all hear at once: whichever is first.
+    """
     first: dict[str, float] = {}
     for event in events:
+        if event["subject"] != router.key:
+            continue
         detail = event["detail"]
-        if event["subject"] == router.key and detail["what"] == "UNHEALTHY" and detail["purpose"] == "traffic":
+        if detail["what"] == "stopped":
+            return float(event["time"])
+        if detail["what"] == "UNHEALTHY" and detail["purpose"] == "traffic":
             first.setdefault(detail["user"], event["time"])
-    return max(first.values()) if len(first) >= len(router.health) else None
-
-
-def stopped(events: Iterable[Event], key: str) -> float | None:
-    """When a router's VM first stopped, which its group and load balancers hear of at once; None while it has not."""
-    return next((e["time"] for e in events if e["subject"] == key and e["detail"]["what"] == "stopped"), None)
+            if len(first) >= len(router.health):
+                return float(event["time"])
+    return None
 
 
 def rules_changed(events: Iterable[Event], since: float) -> float | None:

@@ -11,7 +11,7 @@ def _act(stage: Stage) -> None:
     router = stage.victim
     stage.lab.act(router.key, "panic")
     stage.say(f"kernel panic in {router.name}")
-    stage.wait_until_dropped(router, silent=True)
+    stage.wait_until_dropped(router)
     stage.wait_for(lambda: healed(stage.events_of(router.key)) is not None, f"{router.name} runs again")
 
 

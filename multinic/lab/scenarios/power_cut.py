@@ -11,7 +11,7 @@ def _act(stage: Stage) -> None:
     identity = stage.identity(router.key)
     stage.lab.act(router.key, "cutPower")
     stage.say(f"power cut of {router.name}")
-    stage.wait_until_dropped(router, silent=False)
+    stage.wait_until_dropped(router)
     stage.wait_until_recreated(router.key, identity)
 
 

@@ -11,7 +11,7 @@ def _act(stage: Stage) -> None:
     identity = stage.identity(router.key)
     stage.lab.act(router.key, "preempt")
     stage.say(f"{router.name} is preempted")
-    stage.wait_until_dropped(router, silent=True)
+    stage.wait_until_dropped(router)
     stage.wait_until_recreated(router.key, identity)
 
 

@@ -166,18 +166,13 @@ class Stage:
         """Waits until no load balancer sends a router new connections any more."""
         self.wait(lambda: (state := self.router(key)) is None or "HEALTHY" not in state.health.values(), what)
 
-    def wait_until_dropped(self, router: RouterState, *, silent: bool) -> None:
-        """Waits until nothing is sent to a router any more; marks when it was known and when the rules had changed.
-
-        Args:
-            router: Which one.
-            silent: Nobody says that it stopped, so that its traffic checks must find out.
-        """
+    def wait_until_dropped(self, router: RouterState) -> None:
+        """Waits until nothing is sent to a router any more; marks when it was known and when the rules had changed."""
         found: list[float] = []
 
         def dropped() -> bool:
             seen = self.lab.events(self._began)
-            known = events.unhealthy(seen, router) if silent else events.stopped(seen, router.key)
+            known = events.known_down(seen, router)
             applied = None if known is None else events.rules_changed(seen, known)
             if known is None or applied is None:
                 return False

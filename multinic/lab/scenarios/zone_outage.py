@@ -19,7 +19,7 @@ def _act(stage: Stage) -> None:
     zone = stage.victim.key.split("/")[3]
     stage.lab.act_on_zone(zone, "fail")
     stage.say(f"zone {zone} is down")
-    stage.wait_until_dropped(stage.victim, silent=True)
+    stage.wait_until_dropped(stage.victim)
     stage.hold(OUTAGE_SECONDS)
     stage.lab.act_on_zone(zone, "restore")
     stage.mark("zone is back")

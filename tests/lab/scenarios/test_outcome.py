@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from multinic.lab.scenarios import outcome
+from multinic.lab.scenarios import events, outcome
+from multinic.lab.scenarios.fleet import RouterState
 from multinic.lab.scenarios.outcome import Outcome
 from multinic.lab.scenarios.traffic import Sample
 
@@ -89,3 +90,19 @@ def test_files_have_the_demos_form(tmp_path: Path) -> None:
     assert (first["scenario"], first["kept"], second["kept"]) == ("drain", True, None)
     assert first["marks_s"] == {"drained": 1.5, "fleet whole": 6.7}
     assert "samples" not in first
+
+
+def test_a_router_is_known_to_be_down_by_its_checks_or_by_its_stop() -> None:
+    router = RouterState("r", "projects/lab/zones/z/instances/r", {"left": "HEALTHY", "right": "HEALTHY"})
+
+    def told(when: float, what: str, user: str = "", subject: str = router.key) -> events.Event:
+        return {"time": when, "subject": subject, "detail": {"what": what, "purpose": "traffic", "user": user}}
+
+    left, right, stop = told(1, "UNHEALTHY", "left"), told(2, "UNHEALTHY", "right"), told(3, "stopped")
+    assert (
+        events.known_down([left, told(1.5, "UNHEALTHY", "left"), told(1.7, "stopped", subject="other")], router) is None
+    )
+    assert events.known_down([left, right, stop], router) == 2
+    # Stopped before its second load balancer had asked often enough: that one never calls it unhealthy.
+    assert events.known_down([left, stop], router) == 3
+    assert events.known_down([stop], router) == 3
