@@ -17,6 +17,10 @@ NOT_RUN = "not run"
 """Key under which a test's report, which also comes from other processes, says why it could not run."""
 
 
+TIMED = ("root", "guests", "engine", "slow")
+"""Markers of tests with kernels, guests or engines that work in real time."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts its background jobs with Ctrl-C ignored, and what they start inherits that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -62,6 +66,13 @@ def _has_node() -> str | None:
     return None if cli.find_more(cli.TYPESCRIPT_SDK) else "needs the SDK's generator: `make pulumi` builds it"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # A shared machine that stalls for seconds is no fault of ours: these get a second chance, and the end tells it.
+    for item in items:
+        if any(item.get_closest_marker(marker) for marker in TIMED):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @cache
 def why_not(marker: str) -> str | None:
     """Why tests with this marker cannot run here; None if they can."""
@@ -93,6 +104,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    again: list[pytest.TestReport] = terminalreporter.stats.get("rerun", [])
+    if again:
+        terminalreporter.section("tests that failed at first and were run again")
+        for report in again:
+            terminalreporter.line(f"{report.nodeid} ({report.when})\n{report.longreprtext}\n")
     reports = (one for found in terminalreporter.stats.values() for one in found if isinstance(one, pytest.TestReport))
     not_run = {one.nodeid: reason for one in reports for key, reason in one.user_properties if key == NOT_RUN}
     if not_run:
