@@ -20,8 +20,8 @@ class Figures:
         boot_delay_s: Added to each boot, since guests boot faster here than VMs of a cloud.
         up_s: From the program's start until all routers served.
         longest_gap_s: The longest of the streams' gaps.
-        caused_gap_s: Likewise, less what a stream without a router had at that time, which is the machine's own; a gap
-            before which nothing changed in the lab does not count.
+        caused_gap_s: Likewise, less what the machine caused itself (`gaps.judge`).
+        lost_packets_s: When the gaps began and ended that were taken for a packet that the machine lost.
         gap_span_s: When the longest began and ended.
         gaps_s: Longest gap by stream.
         lost_streams: Streams that broke.
@@ -48,6 +48,7 @@ class Figures:
     ready_s: float
     lab_mb: float
     guest_mb: float
+    lost_packets_s: list[tuple[float, float]] = field(default_factory=list)
     samples: dict[str, list[Sample]] = field(default_factory=dict, repr=False)
 
     @property

@@ -10,11 +10,11 @@ from typing import Any
 from multinic.lab.client import Lab
 from multinic.lab.errors import LabError
 from multinic.lab.scenarios.fleet import RouterState, megabits_in
+from multinic.lab.scenarios.gaps import Gap, judge
 from multinic.lab.scenarios.traffic import (
     SLOW_SECONDS,
     STREAM_MEGABITS,
     Control,
-    Gap,
     Guest,
     NewConnections,
     Sample,
@@ -25,12 +25,6 @@ WARM_UP_SECONDS = 5.0
 """Streams run at least this long before the event; figures and plot begin here."""
 ATTEMPTS = 40
 """Source ports that are tried until a stream goes through the wanted router."""
-STALL_SECONDS = 0.05
-"""Shorter gaps are the pace of the streams and of their reports."""
-AROUND_SECONDS = 0.5
-"""A stall of the machine touches streams within so much of each other."""
-CAUSE_SECONDS = 1.0
-"""A gap begins so soon after its cause; one that nothing came before is a packet that the machine lost."""
 _numbers = itertools.cycle(range(200))
 """No port is used twice in a while: the one before may still wait for the last segments of its connection."""
 
@@ -69,12 +63,13 @@ class Flows:
         Args:
             zero: Moment of the event.
             ended: Until when the streams count.
-            changes: Moments at which something changed in the lab; no other can be the cause of a gap.
+            changes: Moments at which something changed in the lab.
         """
         began = zero - WARM_UP_SECONDS
         gaps = {stream.title: stream.gaps(began, ended) for stream in self.streams}
         longest = max((found[0] for found in gaps.values()), key=lambda gap: gap.seconds)
-        caused = max(self._caused(gap, began, ended, changes) for found in gaps.values() for gap in found)
+        own = [pause for control in self.controls for pause in control.pauses()]
+        judged = judge((gap for found in gaps.values() for gap in found), own, changes, zero)
         samples = {stream.title: [_shifted(sample, zero) for sample in stream.samples] for stream in self.streams}
         lost = sum(stream.lost for stream in self.streams)
         for stream in self.streams:
@@ -85,8 +80,9 @@ class Flows:
         good = [attempt for attempt in attempts if attempt["error"] is None]
         return {
             "longest_gap_s": round(longest.seconds, 3),
-            "caused_gap_s": round(caused, 3),
-            "gap_span_s": (round(longest.start - zero, 3), round(longest.end - zero, 3)),
+            "caused_gap_s": round(judged.caused, 3),
+            "lost_packets_s": sorted(_span(gap, zero) for gap in judged.lost_packets),
+            "gap_span_s": _span(longest, zero),
             "gaps_s": {title: round(found[0].seconds, 3) for title, found in gaps.items()},
             "lost_streams": lost,
             "failed_connections": len(attempts) - len(good),
@@ -95,15 +91,9 @@ class Flows:
             "samples": samples,
         }
 
-    def _caused(self, gap: Gap, began: float, ended: float, changes: Sequence[float]) -> float:
-        """What changes caused of a gap: all but the longest one that a control stream had at that time, or nothing."""
-        if gap.seconds < STALL_SECONDS:
-            return gap.seconds
-        if not any(gap.start - CAUSE_SECONDS <= change <= gap.end for change in changes):
-            return 0.0
-        since, until = max(began, gap.start - AROUND_SECONDS), min(ended, gap.end + AROUND_SECONDS)
-        own = max((control.gaps(since, until)[0].seconds for control in self.controls), default=0.0)
-        return max(0.0, gap.seconds - own)
+
+def _span(gap: Gap, zero: float) -> tuple[float, float]:
+    return round(gap.start - zero, 3), round(gap.end - zero, 3)
 
 
 def _shifted(sample: Sample, zero: float) -> Sample:

@@ -128,16 +128,24 @@ def notes(outcomes: Sequence[Outcome]) -> list[str]:
     """What a reader must know to read the table."""
     first = outcomes[0]
     lines = [
-        f"Promise for what is planned: gap of a stream ≤ {PROMISED_GAP_SECONDS:g} s, no new connection failed, no "
-        "stream lost. The machine's own: what streams that pass no router noticed at that moment.",
+        f"Promise for what is planned: gap of a stream, less the machine's own, ≤ {PROMISED_GAP_SECONDS:g} s, no new "
+        "connection failed, no stream lost. The machine's own: pauses at that moment of streams that pass no router.",
         f"Pulumi program run by: {first.engine}. Boot delay {first.boot_delay_s:g} s.",
     ]
     for runs in by_scenario(outcomes):
         marks = dict.fromkeys(what for run in runs for what in run.marks_s)
         middle = {what: median(run.marks_s[what] for run in runs if what in run.marks_s) for what in marks}
         steps = ", ".join(f"{what} {moment:.1f} s" for what, moment in middle.items())
-        lines.append(f"{runs[0].label}: {runs[0].why} ({steps}).")
+        lines.append(f"{runs[0].label}: {runs[0].why} ({steps}).{_lost_packets(runs)}")
     return lines
+
+
+def _lost_packets(runs: Sequence[Outcome]) -> str:
+    spans = [span for run in runs for span in run.lost_packets_s]
+    if not spans:
+        return ""
+    told = ", ".join(f"{end - start:.2f} s at {start:.1f} s" for start, end in spans)
+    return f" Not counted, since nothing changed before it and one retransmission ended it: {told}."
 
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> list[Path]:

@@ -9,11 +9,13 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from multinic.lab.client import Lab
 from multinic.lab.errors import LabError
+from multinic.lab.scenarios.gaps import Gap
 
 PROGRAMS = Path(__file__).parent / "programs"
 STREAM_MEGABITS = 20.0
@@ -119,19 +121,6 @@ class Sample:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A time without received bytes, by the monotonic clock."""
-
-    start: float
-    end: float
-
-    @property
-    def seconds(self) -> float:
-        """How long it was."""
-        return self.end - self.start
-
-
 class Received:
     """Bytes that came in a guest, as one of its programs reports them."""
 
@@ -152,6 +141,10 @@ class Received:
         starts, ends = [since, *(s.last for s in samples)], [*(s.first for s in samples), until]
         found = [Gap(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
         return sorted(found, key=lambda gap: -gap.seconds)
+
+    def pauses(self) -> list[Gap]:
+        """The times between what came: each is over."""
+        return [Gap(one.last, other.first) for one, other in pairwise(self.samples)]
 
 
 class Control(Received):

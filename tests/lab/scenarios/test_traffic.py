@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from multinic.lab.scenarios.fleet import RouterState
-from multinic.lab.scenarios.flows import Flows
-from multinic.lab.scenarios.traffic import Gap, Stream
-
-ROUTER = RouterState("r", "projects/p/zones/z/instances/r", {})
+from multinic.lab.scenarios.gaps import Gap
+from multinic.lab.scenarios.traffic import Stream
 
 
 def stream(*samples: tuple[float, float], end: str | None = None) -> Stream:
@@ -49,17 +46,6 @@ def test_flows_since_looks_at_the_newest_bytes() -> None:
     assert not stream((1.0, 2.0), (5.0, 6.0)).flows_since(6.5)
 
 
-def test_a_stall_that_a_control_noticed_too_is_the_machines_own() -> None:
-    live = Flows(ROUTER, [], [stream((1.0, 5.0), (5.3, 9.9)), stream((1.0, 9.9))], [])
-    changes = [4.5, 6.5]
-    assert live._caused(Gap(5.0, 5.4), 0.0, 10.0, changes) == pytest.approx(0.1)
-    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0, changes) == pytest.approx(0.4), "the controls flowed at that time"
-    assert live._caused(Gap(5.1, 5.14), 0.0, 10.0, changes) == pytest.approx(0.04)
-    assert Flows(ROUTER, [], [], [])._caused(Gap(5.0, 5.4), 0.0, 10.0, changes) == pytest.approx(0.4)
-
-
-def test_a_gap_before_which_nothing_changed_has_no_cause_in_the_event() -> None:
-    live = Flows(ROUTER, [], [], [])
-    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0, [4.5, 8.0]) == 0
-    assert live._caused(Gap(7.0, 7.4), 0.0, 10.0, [4.5, 7.1]) == pytest.approx(0.4), "it changed while it lasted"
-    assert live._caused(Gap(5.0, 9.0), 0.0, 10.0, [4.5]) == pytest.approx(4.0)
+def test_pauses_are_over() -> None:
+    assert stream((1.0, 2.0), (5.0, 6.0)).pauses() == [Gap(2.0, 5.0)], "whether it goes on after 6 nobody knows"
+    assert stream().pauses() == []
