@@ -34,6 +34,7 @@ from .links import link, region_of, split
 from .log_entries import LogEntries
 from .machine_types import MachineTypes
 from .machines import Machines
+from .maintenance import Maintenance
 from .metrics import Metrics
 from .networks import Networks
 from .operations import Operations
@@ -85,6 +86,7 @@ class Cloud:
         self.health = Health(self)
         self.groups = Groups(self)
         self.machines = Machines(self)
+        self.maintenance = Maintenance(self)
         self.outages = Outages(self)
         self.projects = Projects(self)
         self.shared_vpc = SharedVpc(self)
@@ -289,6 +291,7 @@ class Cloud:
             number=self.projects.number,
             forwarded=self.fabric.forwarded(key),
             preempted=self.machines.preempted(key),
+            maintenance=self.maintenance.notice(key),
         )
 
     _PACKETS = (

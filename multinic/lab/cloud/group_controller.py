@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .errors import ApiError
+from .errors import ApiError, invalid
 from .group_members import GroupMembers
 from .group_plan import Target, decide
-from .group_states import GroupStates, template_of
+from .group_states import GroupStates
+from .group_updates import action, template_of
 from .group_work import RETRY_SECONDS, GroupWork
 from .store import Object
 
@@ -84,12 +85,10 @@ class GroupController:
     def step(self, value: Object) -> float | None:
         """Decides and begins; gives the lab seconds until something is due by itself, or None."""
         due = self._states.refresh(value)
-        self._refresh_in_place(value)
         surge, unavailable = self._cloud.instance_group_managers.amounts(self.key, value)
         policy, life = value["updatePolicy"], value["instanceLifecyclePolicy"]
         target = Target(
             size=value["targetSize"],
-            proactive=policy["type"] == "PROACTIVE",
             surge=surge,
             unavailable=unavailable,
             keep_names=policy["replacementMethod"] == "RECREATE",
@@ -100,40 +99,15 @@ class GroupController:
             self._work.repair(self.members[name], value)
         for name in decision.recreate:
             self._work.replace(self.members[name], value)
+        for name in decision.refresh:
+            self._work.refresh(self.members[name], value)
+        for name in decision.restart:
+            self._work.restart(self.members[name], value)
         for name in decision.delete:
             self._work.delete(self.members[name])
         for _ in range(decision.create):
             self._work.create(value)
         return min(due) if due else None
-
-    def _refresh_in_place(self, value: Object) -> None:
-        """Takes over metadata and labels without touching the VM, where the update policy lets it.
-
-        minimalAction REFRESH (or NONE) and templates that differ in nothing else:
-        https://cloud.google.com/compute/docs/instance-groups/updating-managed-instance-groups#minimal_action
-        """
-        policy, template = value["updatePolicy"], template_of(value)
-        if policy["type"] != "PROACTIVE" or policy.get("minimalAction") not in ("NONE", "REFRESH"):
-            return
-        for member in self.members:
-            instance = self.members.instance_key(member)
-            if member.template == template or member.action != "NONE" or self._cloud.store.get(instance) is None:
-                continue
-            if not self._differ_in_metadata_only(member.template, template):
-                continue
-            member.template = template
-            body = self._work.instance_body(member, value)
-            self._cloud.instances.write(instance, metadata=body["metadata"], labels=body.get("labels") or {})
-            self._cloud.substrate.metadata_changed(instance)
-            self._cloud.events.add("group", self.key, "refreshed", instance=instance)
-            self.members.save()
-
-    def _differ_in_metadata_only(self, one: str, other: str) -> bool:
-        templates = [self._cloud.store.get(key) for key in (one, other)]
-        if None in templates:
-            return False
-        rest = [{n: c for n, c in t["properties"].items() if n not in ("metadata", "labels")} for t in templates if t]
-        return rest[0] == rest[1]
 
     def recreate(self, names: Iterable[str]) -> None:
         """Makes the named VMs anew by the group's template, draining first."""
@@ -158,9 +132,33 @@ class GroupController:
         size = self._cloud.store.require(self.key)["targetSize"]
         self._cloud.instance_group_managers.set_size(self.key, max(0, size - len(chosen)))
 
-    def update(self, names: Iterable[str]) -> None:
-        """Replaces those of the named VMs that are outdated."""
+    def update(self, names: Iterable[str], least: str | None, most: str | None) -> None:
+        """Brings the named VMs up to date at once, whatever the update policy says.
+
+        https://cloud.google.com/compute/docs/instance-groups/updating-selected-instances-in-a-mig
+
+        Args:
+            names: Which ones.
+            least: Done to each also where less would do: of `group_updates.ACTIONS`, nothing means NONE.
+            most: What may be done; nothing means REPLACE.
+
+        Raises:
+            ApiError: One would need more than `most`; nothing has begun.
+        """
         value = self._cloud.store.require(self.key)
-        for name in names:
-            if self.members[name].template != template_of(value):
-                self._work.replace(self.members[name], value)
+        wanted = template_of(value)
+        chosen = {n: action(self._cloud.store, self.members[n].template, wanted, least, most) for n in names}
+        if forbidden := sorted(name for name, what in chosen.items() if what is None):
+            raise invalid(
+                "mostDisruptiveAllowedAction",
+                most,
+                f"The update of {', '.join(forbidden)} is more disruptive than that.",
+            )
+        for name, what in chosen.items():
+            member = self.members[name]
+            if what == "REPLACE":
+                self._work.replace(member, value)
+            elif what == "RESTART":
+                self._work.restart(member, value)
+            elif what == "REFRESH" or member.template != wanted:
+                self._work.refresh(member, value)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .group_members import GroupMembers
 from .group_plan import Member
-from .links import key_of
+from .group_updates import proactive, template_of
 from .managed import Managed
 from .store import Object
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 def checked(value: Object) -> bool:
     """Whether a group heals by a health check."""
     return bool(value.get("autoHealingPolicies"))
-
-
-def template_of(value: Object) -> str:
-    """Key of the template that a group asks for."""
-    return key_of(value["instanceTemplate"])
 
 
 def _initial_delay(value: Object) -> float:
@@ -75,9 +70,11 @@ class GroupStates:
             name=member.name,
             zone=member.zone,
             current=current,
+            update=proactive(self._cloud.store, member.template, value),
             busy=member.action in ("CREATING", "RECREATING", "RESTARTING", "REFRESHING"),
             leaving=member.action in ("DELETING", "ABANDONING"),
             ready=ready,
+            returning=member.restarted and not ready and not failed,
             failed=failed,
             age=now - member.born,
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .group_states import checked, template_of
+from .group_states import checked
+from .group_updates import proactive, template_of
 from .links import link
 from .managed import Managed
 from .store import Object
@@ -52,7 +53,7 @@ class GroupView:
             map(self._group.members.running, self._group.members)
         ):
             return False
-        return value["updatePolicy"]["type"] != "PROACTIVE" or self._all_current(value)
+        return all(proactive(self._cloud.store, member.template, value) is None for member in self._group.members)
 
     def version_reached(self) -> bool:
         """``status.versionTarget.isReached``: all VMs are of the version that was asked for."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .clock import timestamp
 from .errors import ApiError
 from .group_members import GroupMembers
-from .group_states import checked, template_of
+from .group_states import checked
+from .group_updates import template_of
 from .links import link
 from .managed import Managed
 from .store import Object
@@ -48,8 +49,10 @@ class GroupWork:
     def resume(self, member: Managed) -> None:
         """Begins again what a lab that was killed had left undone."""
         match member.action:
-            case "CREATING" | "RECREATING" | "RESTARTING":
+            case "CREATING" | "RECREATING":
                 self._begin(member, member.action, partial(self._make, member))
+            case "RESTARTING":
+                self._begin(member, member.action, partial(self._restart, member))
             case "DELETING":
                 self._begin(member, "DELETING", partial(self._remove, member, drain=False))
             case _:
@@ -95,6 +98,23 @@ class GroupWork:
         member.template = template_of(value)
         self._cloud.events.add("group", self._key, "recreating", instance=self._members.instance_key(member))
         self._begin(member, "RECREATING", partial(self._remake, member, drain=True))
+
+    def refresh(self, member: Managed, value: Object) -> None:
+        """Brings a VM up to date while it runs."""
+        key = self._members.instance_key(member)
+        if self._cloud.store.get(key) is None:
+            # It is being made or repaired, and refreshed after that.
+            return
+        member.template = template_of(value)
+        self._cloud.instances.reconfigure(key, self.instance_body(member, value))
+        self._cloud.events.add("group", self._key, "refreshed", instance=key)
+        self._members.save()
+
+    def restart(self, member: Managed, value: Object) -> None:
+        """Stops a VM and starts it again, brought up to date meanwhile; it keeps its name, number and addresses."""
+        self._cloud.events.add("group", self._key, "restarting", instance=self._members.instance_key(member))
+        member.restarted = True
+        self._begin(member, "RESTARTING", partial(self._restart, member))
 
     def delete(self, member: Managed) -> None:
         """Drains and deletes a VM."""
@@ -142,7 +162,22 @@ class GroupWork:
         self._cloud.events.add("group", self._key, "made", instance=key)
         self._members.set_action(member, "VERIFYING" if checked(value) else "NONE")
 
+    async def _restart(self, member: Managed) -> None:
+        key, value = self._members.instance_key(member), self._cloud.store.get(self._key)
+        if value is None:
+            return
+        member.template = template_of(value)
+        if self._cloud.store.get(key) is not None:
+            # Draining belongs to deletions; the shutdown script closes the traffic check first:
+            # https://cloud.google.com/load-balancing/docs/enabling-connection-draining
+            body = self.instance_body(member, value)
+            await self._cloud.uninterrupted(
+                self._cloud.machines.power_off(key, lambda: self._cloud.instances.reconfigure(key, body))
+            )
+        await self._make(member)
+
     async def _remake(self, member: Managed, *, drain: bool) -> None:
+        member.restarted = False
         await self._take_down(member, drain=drain)
         await self._make(member)
 

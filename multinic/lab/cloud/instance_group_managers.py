@@ -281,5 +281,6 @@ class InstanceGroupManagers(Resource):
     def apply_updates(self, call: Call) -> Answer:
         """Updates the named VMs now, whatever the update policy's type."""
         key, names = self._named(call)
-        self.cloud.groups.open(key).update(names)
+        least, most = call.body.get("minimalAction"), call.body.get("mostDisruptiveAllowedAction")
+        self.cloud.groups.open(key).update(names, least, most)
         return self.cloud.operations.done("applyUpdatesToInstances", call.scope, key)

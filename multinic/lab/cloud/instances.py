@@ -13,7 +13,7 @@ from typing_extensions import override
 from . import addressing, fingerprints
 from .call import Answer, Call, Handler
 from .clock import timestamp
-from .errors import ApiError, already_exists, in_use, invalid, not_served, required
+from .errors import ApiError, already_exists, in_use, invalid, required
 from .instance_properties import Properties, check_metadata, check_tags
 from .links import key_of, link, name_of, split
 from .machines import is_spot
@@ -150,6 +150,18 @@ class Instances(Resource):
         self.store.put(key, value)
         return value
 
+    def reconfigure(self, key: str, body: Object) -> None:
+        """Takes over what an instance can change without being made anew; the machine type while it is off."""
+        tags = {"items": (body.get("tags") or {}).get("items") or []}
+        self.write(
+            key,
+            metadata=body["metadata"],
+            labels=body.get("labels") or {},
+            tags=tags,
+            machineType=self._machine_type(split(key).scope, body),
+        )
+        self.cloud.substrate.metadata_changed(key)
+
     def set_status(self, key: str, status: str) -> None:
         """Writes the life-cycle state.
 
@@ -272,15 +284,17 @@ class Instances(Resource):
         return self.cloud.operations.run("reset", call.scope, key, self.cloud.machines.reset(key))
 
     def simulate_maintenance_event(self, call: Call) -> Answer:
-        """Preempts a Spot VM, which is what a maintenance event is to one; others the lab does not move.
+        """Lets the host under a VM be maintained: see `maintenance`; a Spot VM is preempted.
 
+        https://cloud.google.com/compute/docs/instances/simulating-host-maintenance and, for Spot VMs,
         https://cloud.google.com/compute/docs/instances/create-use-spot#test-settings
         """
         key = self.target(call)
-        if not is_spot(self.store.require(key)):
-            raise not_served("simulateMaintenanceEvent for a VM that is not a Spot VM")
-        self.cloud.machines.preempt(key)
-        return self.cloud.operations.done("simulateMaintenanceEvent", call.scope, key)
+        if is_spot(self.store.require(key)):
+            self.cloud.machines.preempt(key)
+            return self.cloud.operations.done("simulateMaintenanceEvent", call.scope, key)
+        work = self.cloud.maintenance.begin(key)
+        return self.cloud.operations.run("simulateMaintenanceEvent", call.scope, key, work)
 
     def serial_output(self, call: Call) -> Answer:
         """What the console printed; `start` counts bytes from the beginning."""

@@ -6,6 +6,7 @@ https://cloud.google.com/compute/docs/instances/instance-life-cycle
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
@@ -116,6 +117,16 @@ class Machines:
         self._cloud.fabric.changed()
         # One that should run is repaired by its group.
         self._cloud.groups.instance_changed(key)
+
+    async def power_off(self, key: str, then: Callable[[], object]) -> None:
+        """Orderly power-off of a machine that is started again by whoever asks, which `then` prepares.
+
+        It is never TERMINATED: nobody else may think that it failed.
+        """
+        async with self._lock(key):
+            await self._power_off(key)
+            then()
+        self._cloud.fabric.changed()
 
     async def delete(self, key: str) -> None:
         """Orderly power-off, then the machine, its record and its disk go."""

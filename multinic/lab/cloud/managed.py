@@ -17,6 +17,7 @@ class Managed:
         action: ``currentAction``.
         since: Lab time at which it ran last, for the initial delay.
         available_from: Lab time at which it ran and, where the group heals, was healthy once; None before that.
+        restarted: An update restarted it, and did not make it anew since.
         born: Lab time at which it joined the group.
     """
 
@@ -26,5 +27,6 @@ class Managed:
     action: str = "CREATING"
     since: float | None = None
     available_from: float | None = None
+    restarted: bool = False
     born: float = 0.0
     job: asyncio.Task[None] | None = field(default=None, repr=False)

@@ -15,7 +15,14 @@ from .store import Object, Store
 
 
 def tree(
-    store: Store, key: str, *, project: str, number: int, forwarded: dict[str, list[str]], preempted: bool = False
+    store: Store,
+    key: str,
+    *,
+    project: str,
+    number: int,
+    forwarded: dict[str, list[str]],
+    preempted: bool,
+    maintenance: str,
 ) -> dict[str, Any] | None:
     """The whole tree of an instance, or None where there is none.
 
@@ -26,6 +33,7 @@ def tree(
         number: Project number.
         forwarded: Network key → addresses of the forwarding rules that lead to this instance.
         preempted: It has had its notice of preemption.
+        maintenance: Notice of what will happen to it for its host's sake.
     """
     value = store.get(key)
     if value is None:
@@ -50,7 +58,7 @@ def tree(
             "hostname": value.get("hostname") or f"{value['name']}.{zone}.c.{project}.internal",
             "id": int(value["id"]),
             "machineType": f"projects/{number}/machineTypes/{name_of(value['machineType'])}",
-            "maintenanceEvent": "NONE",
+            "maintenanceEvent": maintenance,
             "name": value["name"],
             "networkInterfaces": [_interface(store, nic, number, forwarded) for nic in value["networkInterfaces"]],
             "preempted": str(preempted).upper(),

@@ -78,6 +78,12 @@ class EgressCap:
         """What may wait."""
         return max(QUEUE_BYTES, int(self.rate * QUEUE_SECONDS / 8))
 
+    async def change(self, rate: int) -> None:
+        """Caps at another rate from now on."""
+        self.rate = max(rate, LEAST)
+        if self._host.path.exists():
+            await self._queue("change")
+
     async def plug(self, nic: int, mtu: int, fabric: Sequence[str], guest: Sequence[str]) -> None:
         """Makes both veths of a NIC and leads its packets through the queue.
 
@@ -125,12 +131,15 @@ class EgressCap:
         await self._host.ip(
             f"link add q0 mtu {QUEUE_MTU} type veth peer name q1 mtu {QUEUE_MTU}", "link set q0 up", "link set q1 up"
         )
+        await self._queue("add")
+        await self._attach("q1", _by_mark())
+
+    async def _queue(self, what: str) -> None:
         rate = round(self.rate * (self._mtu + ETHERNET) / self._mtu)
         await run(
-            *("tc", "-n", self._host.name, "qdisc", "add", "dev", "q0", "root", "tbf", "rate", f"{rate}bit"),
+            *("tc", "-n", self._host.name, "qdisc", what, "dev", "q0", "root", "tbf", "rate", f"{rate}bit"),
             *("burst", str(self.burst_bytes), "limit", str(self.queue_bytes)),
         )
-        await self._attach("q1", _by_mark())
 
     async def _attach(self, device: str, code: bytes) -> None:
         """Has a program decide about all that comes in at a device."""

@@ -148,6 +148,8 @@ class LinuxSubstrate:
             entry = None
         if entry is None:
             entry = self._machines[machine.key] = self._entry(machine)
+        if entry.egress is not None and machine.egress != entry.guest.machine.egress:
+            await entry.egress.change(machine.egress)
         entry.guest.machine = machine
         await entry.guest.start()
 

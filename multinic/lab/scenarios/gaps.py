@@ -17,7 +17,7 @@ STALL_SECONDS = 0.05
 """Shorter gaps are the pace of the streams and of their reports."""
 CAUSE_SECONDS = 1.0
 """A gap begins so soon after its cause: packets are steered by a change at once."""
-LOST_PACKET_SECONDS = 0.4
+LOST_PACKET_SECONDS = 0.2, 0.4
 """A lost packet is sent again after 0.2 s and the round trip's variation, the next time 0.4 s after that (RFC 6298)."""
 
 
@@ -62,7 +62,8 @@ def judge(gaps: Iterable[Gap], own: Sequence[Gap], changes: Sequence[float], eve
             continue
         seconds = gap.seconds if gap.seconds < STALL_SECONDS else gap.seconds - _stalled(gap, own)
         changed = any(gap.start - CAUSE_SECONDS <= change <= gap.end for change in changes)
-        if seconds >= STALL_SECONDS and not changed and gap.seconds <= LOST_PACKET_SECONDS:
+        least, most = LOST_PACKET_SECONDS
+        if seconds >= least and not changed and gap.seconds <= most:
             lost_packets.append(gap)
         else:
             longest = max(longest, seconds)

@@ -117,7 +117,7 @@ def test_a_killed_lab_comes_back_with_its_objects_and_starts_its_machines(world,
     run(second(key, before))
 
 
-@pytest.mark.parametrize("action", ["CREATING", "RECREATING", "DELETING"])
+@pytest.mark.parametrize("action", ["CREATING", "RECREATING", "RESTARTING", "DELETING"])
 def test_a_lab_killed_in_the_middle_of_an_action_ends_it(world, run, fake_substrate, action):
     async def first():
         async with world() as w:

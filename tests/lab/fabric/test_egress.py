@@ -68,6 +68,11 @@ async def one_cap_for_all_nics(folder: Path) -> None:
     for networks in ((0,), (1,), (0, 1)):
         assert 0.8 * CAP < await _rate(rig, networks) < 1.1 * CAP, networks
 
+    # Another machine type, another cap.
+    await cap.change(CAP // 2)
+    assert 0.4 * CAP < await _rate(rig, (0, 1)) < 0.55 * CAP
+    await cap.change(CAP)
+
     # Its NICs come and go; the cap stays, and nothing of it is left in the end.
     await rig.remove("m")
     inside = await rig.machine("m", {0: "10.0.0.11"}, egress=cap)
