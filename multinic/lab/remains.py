@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from multinic.lab import inotify
+
 CONTROL_SOCKET = "control.sock"
 DESCRIPTION = "lab.json"
 """Written by the daemon: while it is there, the front door answers."""
@@ -111,6 +113,7 @@ def clean(folder: Path | None = None) -> list[str]:
     Returns:
         A line for each lab that was found.
     """
+    inotify.restore()
     lines = []
     for path in sorted(records_folder().glob("*.json")):
         try:

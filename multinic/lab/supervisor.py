@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from multinic.lab import remains
+from multinic.lab import inotify, remains
 from multinic.lab.errors import LabError
 
 INIT = Path(__file__).with_name("init.py")
@@ -66,7 +66,8 @@ def supervise(command: Sequence[str], folder: Path, *, ephemeral: bool = False, 
         remains.clear(remains.record_of(folder))
         remains.write_record(record)
         (folder / remains.PID).write_text(f"{os.getpid()}\n")
-        return _Tree(command, record, held).run(parent)
+        with inotify.room():
+            return _Tree(command, record, held).run(parent)
     finally:
         remains.clear(record)
         held.close()

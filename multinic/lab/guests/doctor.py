@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from multinic.lab import inotify
 from multinic.lab.guests import apt_sources, image
 
 PROGRAMS = {
@@ -160,6 +161,16 @@ def _space() -> str | None:
     )
 
 
+def _inotify() -> str | None:
+    limit = int(inotify.LIMIT.read_text())
+    if limit >= inotify.NEEDED or os.access(inotify.LIMIT, os.W_OK):
+        return None
+    return (
+        f"fs.inotify.max_user_instances is {limit} and cannot be changed from here: some {limit // inotify.PER_GUEST} "
+        f"guests of all labs can run at once. On the host: sysctl fs.inotify.max_user_instances={inotify.NEEDED}"
+    )
+
+
 def _sources() -> str | None:
     if apt_sources.distribution_sources(apt_sources.release_codename()):
         return None
@@ -176,8 +187,9 @@ _ATTEMPTS: dict[str, Callable[[], str | None]] = {
     "nftables": _nftables,
     "egress caps": _caps,
     "overlayfs": _overlay,
+    "inotify": _inotify,
     "disk space": _space,
     "package sources": _sources,
 }
 _GROUND = {"Linux", "root", "programs", "namespaces"}
-_OPTIONAL = {"egress caps"}
+_OPTIONAL = {"egress caps", "inotify"}

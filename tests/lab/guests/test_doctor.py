@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from multinic.cli import lab as cli
+from multinic.lab import inotify
 from multinic.lab.guests import doctor, image
 
 
@@ -65,6 +66,20 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "5 MB free" in (doctor._space() or "") and "XDG_CACHE_HOME" in (doctor._space() or "")
     with pytest.raises(image.ImageError, match="5 MB free"):
         image.ensure(cache=tmp_path / "images")
+
+
+def test_few_guests_where_the_limit_of_inotify_cannot_be_raised(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    limit = tmp_path / "limit"
+    limit.write_text("128\n")
+    monkeypatch.setattr(inotify, "LIMIT", limit)
+    assert doctor._inotify() is None, "a lab raises it"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    told = doctor._inotify() or ""
+    assert "is 128" in told and "some 25 guests" in told and "sysctl fs.inotify.max_user_instances=8192" in told
+    limit.write_text("8192\n")
+    assert doctor._inotify() is None
 
 
 def test_no_sources_and_no_mmdebstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

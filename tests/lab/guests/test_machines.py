@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from multinic.lab import remains
+from multinic.lab import inotify, remains
+from multinic.lab.guests import doctor
 from multinic.lab.guests.exec import PIPE, GuestError, GuestProcess, run_in_guest
 from multinic.lab.guests.image import Image
 from multinic.lab.guests.linux import LinuxSubstrate
@@ -113,6 +114,7 @@ async def life(folder: Path) -> None:
         assert (await here.run("g1", "getent", "ahostsv4", "g2.z.c.lab.internal")).startswith("10.0.0.12 ")
         with pytest.raises(GuestError, match="exit code 2"):
             await here.run("g1", "getent", "ahostsv4", "www.example.com")
+        assert int(inotify.LIMIT.read_text()) >= inotify.NEEDED or doctor._inotify(), "room for many guests"
         assert substrate.egress_bytes(key("g1")) > 0 and substrate.cpu_seconds(key("g1")) > 0
         await here.serves("g1", 11)
 
