@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.lab.guests.router_lab import MACHINES, PATIENCE, RouterLab, key, router_lab
+from tests.lab.guests.router_lab import MACHINES, RouterLab, router_lab
 from tests.lab.inside import run_inside
 
 RELEASES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13"}
@@ -126,12 +126,7 @@ async def row(folder: Path) -> None:
             "iproute2": iproute.split("-")[1].split(",")[0],
         }
 
-        async def settled() -> bool:
-            state = (await here.run("sh", "-c", "systemctl is-system-running || true")).strip()
-            assert state != "degraded", await here.run("systemctl", "--failed")
-            return state == "running"
-
-        await here.until(settled)
+        await here.until(here.settled)
         ours = await here.run("sh", "-c", OURS)
         await configure(here, manager)
 
@@ -151,17 +146,9 @@ async def row(folder: Path) -> None:
         if manager in ("networkd", "NetworkManager"):
             unit = "systemd-networkd" if manager == "networkd" else manager
             await here.run("systemctl", "enable", "--quiet", unit)
-        await here.run("systemctl", "--no-block", "reboot")
-
-        async def rebooted() -> bool:
-            return here.boots == 2 and await as_before()
-
-        await here.until(rebooted)
+        await here.reboot(as_before)
         assert await connection.works()
-        stopping = asyncio.create_task(here.substrate.stop(key("router"), timeout=2 * PATIENCE))
-        await here.until(here.closed)
-        assert await connection.works()
-        await stopping
+        await here.shut_down(connection)
     (folder.parent / "row.json").write_text(json.dumps(found))
 
 

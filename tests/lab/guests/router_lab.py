@@ -163,6 +163,29 @@ class RouterLab:
         assert await made.works()
         return made
 
+    async def settled(self) -> bool:
+        """Whether the router's boot is over; nothing may have failed in it."""
+        state = (await self.run("sh", "-c", "systemctl is-system-running || true")).strip()
+        assert state != "degraded", await self.run("systemctl", "--failed")
+        return state == "running"
+
+    async def reboot(self, good: Callable[[], Awaitable[bool]]) -> None:
+        """Reboots the router from inside, and waits until it is as `good` wants it."""
+        boots = self.boots
+        await self.run("systemctl", "--no-block", "reboot")
+
+        async def rebooted() -> bool:
+            return self.boots > boots and await good()
+
+        await self.until(rebooted)
+
+    async def shut_down(self, connection: Connection) -> None:
+        """Powers the router off in order; a connection must go on while nobody new is let in any more."""
+        stopping = asyncio.create_task(self.substrate.stop(key("router"), timeout=2 * PATIENCE))
+        await self.until(self.closed)
+        assert await connection.works()
+        await stopping
+
     async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         """Waits for an event; shows what the router's console said if it does not come."""
         try:

@@ -24,31 +24,19 @@ async def processes(here: RouterLab) -> str:
     return await here.run("systemctl", "show", "-P", "MainPID", *SERVICES)
 
 
-async def settled(here: RouterLab) -> bool:
-    """The boot is over, and nothing has failed in it."""
-    state = await here.run("sh", "-c", "systemctl is-system-running || true")
-    assert state.strip() != "degraded", await here.run("systemctl", "--failed")
-    return state.strip() == "running"
-
-
 async def boots(folder: Path) -> None:
     """A first boot by the start-up script; the second one by systemd alone (kind 18, G10)."""
     async with router_lab(folder) as here:
         connection = await here.connect()
-        await here.until(lambda: settled(here))
+        await here.until(here.settled)
         assert "startup-script exit status 0" in here.substrate.serial_output(key("router"))
         before = await routing(here)
 
         # From now on whoever runs start-up scripts has nothing for us.
         await here.set_metadata(startup_script="#!/bin/sh\nexit 0\n", multinic_files=None)
-        await here.run("systemctl", "--no-block", "reboot")
-
-        async def rebooted() -> bool:
-            return here.boots == 2 and await here.serves()
-
-        await here.until(rebooted)
+        await here.reboot(here.serves)
         assert await routing(here) == before
-        await here.until(lambda: settled(here))
+        await here.until(here.settled)
         # Routers keep no state: the connection goes on.
         assert await connection.works()
         await here.connect()
@@ -58,7 +46,7 @@ async def scripts(folder: Path) -> None:
     """Both scripts by hand, any number of times."""
     async with router_lab(folder, drain_seconds=0.5) as here:
         connection = await here.connect()
-        await here.until(lambda: settled(here))
+        await here.until(here.settled)
         before, running = await routing(here), await processes(here)
         for _ in range(2):
             said = await here.run("google_metadata_script_runner", "--script-type", "startup", "--debug")
@@ -137,7 +125,7 @@ async def with_agent(folder: Path) -> None:
 
     async with router_lab(folder, agent=True) as here:
         connection = await here.connect()
-        await here.until(lambda: settled(here))
+        await here.until(here.settled)
         before = await without_local()
         for number, command in enumerate(("restart", "stop", "start"), 1):
             await here.run("systemctl", command, "google-guest-agent")
@@ -164,17 +152,9 @@ async def with_agent(folder: Path) -> None:
         assert await locals_of_agent()
         assert await connection.works()
 
-        await here.run("systemctl", "--no-block", "reboot")
-
-        async def rebooted() -> bool:
-            return here.boots == 2 and await as_before()
-
-        await here.until(rebooted)
+        await here.reboot(as_before)
         assert await connection.works()
-        stopping = asyncio.create_task(here.substrate.stop(key("router"), timeout=2 * PATIENCE))
-        await here.until(here.closed)
-        assert await connection.works()
-        await stopping
+        await here.shut_down(connection)
 
 
 @pytest.mark.guests

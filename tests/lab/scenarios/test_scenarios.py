@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from multinic.lab.errors import LabError
-from multinic.lab.scenarios import path_mtu, preemption, run, scale_out
+from multinic.lab.scenarios import path_mtu, run, scale_out, stopped_vm
 from multinic.lab.scenarios.outcome import PROMISED_GAP_SECONDS
 from multinic.lab.scenarios.program import merged
 from multinic.lab.scenarios.run import SCENARIOS, Options
@@ -24,7 +24,7 @@ SHORT = {
 """Draining is waited for with every VM that goes, and two heal checks with every VM that comes: short ones show the
 same as the defaults, 30 and 10 seconds."""
 ONE_FLEET = merged(
-    merged(SHORT, preemption.SCENARIO.config["multinic:router"]), scale_out.SCENARIO.config["multinic:router"]
+    merged(SHORT, stopped_vm.PREEMPTION.config["multinic:router"]), scale_out.SCENARIO.config["multinic:router"]
 )
 """What single scenarios need of their fleet, together, so that one fleet does for all."""
 ON_ONE_FLEET = [
