@@ -151,12 +151,11 @@ class Machines:
         if value is None or value["status"] == "TERMINATED":
             return
         self._cloud.instances.set_status(key, "STOPPING")
-        if key in self._panicked:
-            # Nobody is there to hear the power button.
-            return
+        # After a panic nobody is there to hear the power button, but it must not reboot by itself any more.
+        patience = 0.0 if key in self._panicked else SPOT_STOP_SECONDS if is_spot(value) else STOP_SECONDS
         self._stopping.add(key)
         try:
-            await self._cloud.substrate.stop(key, timeout=SPOT_STOP_SECONDS if is_spot(value) else STOP_SECONDS)
+            await self._cloud.substrate.stop(key, timeout=patience)
         except SubstrateError as error:
             self._cloud.events.add("machine", key, "failed to stop", reason=str(error))
         finally:

@@ -79,7 +79,12 @@ class Maintenance:
             return
         await self._cloud.machines.power_off(key, lambda: None)
         self._tell(key, "automaticRestart")
-        await self._cloud.machines.start(key)
+        try:
+            await self._cloud.machines.start(key)
+        except ApiError:
+            # Now it has failed.
+            self._cloud.groups.instance_changed(key)
+            raise
 
     def _tell(self, key: str, what: str) -> None:
         """Notes it in the log of events and among the operations, as Google does with what it does by itself."""

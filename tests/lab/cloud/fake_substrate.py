@@ -57,7 +57,7 @@ class FakeSubstrate(NoMachines):
         self.running[machine.key] = machine
 
     async def stop(self, machine: str, *, timeout: float) -> None:
-        self.log.append(("stop", machine))
+        self.log.append(("stop" if timeout else "off", machine))
         self.running.pop(machine, None)
 
     async def delete(self, machine: str) -> None:

@@ -56,6 +56,22 @@ def test_a_vm_that_comes_back_before_the_heal_check_gives_up_is_left_alone(world
     run(check())
 
 
+def test_a_panicked_vm_that_is_stopped_does_not_come_back_by_itself(world, run):
+    async def check():
+        async with world() as w:
+            await w.networks()
+            await w.template("t1")
+            body = {"name": "one"} | w.cloud.store.require("projects/lab/global/instanceTemplates/t1")["properties"]
+            await w.do("instances.insert", body, zone="us-central1-a")
+            (vm,) = w.substrate.running
+            await w.substrate.panic(vm)
+            await w.do("instances.stop", zone="us-central1-a", instance="one")
+            assert w.cloud.store.require(vm)["status"] == "TERMINATED"
+            assert vm not in w.substrate.running, "its kernel would reboot it"
+
+    run(check())
+
+
 def test_a_power_cut_is_repaired_at_once_without_a_heal_check(world, run):
     async def check():
         async with world() as w:

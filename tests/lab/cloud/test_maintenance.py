@@ -78,6 +78,23 @@ def test_a_vm_that_cannot_be_migrated_is_stopped_and_started(world, run):
     run(check())
 
 
+def test_one_that_does_not_start_again_has_failed(world, run):
+    async def check():
+        async with world() as w:
+            key = await w.fleet(autoHealingPolicies=[])
+            await w.roll(key, scheduling={"onHostMaintenance": "TERMINATE"})
+            await w.stable(key)
+            (vm,) = w.members(key)
+            before = w.identity(vm)
+            w.substrate.broken.add("*")
+            assert "no room for another guest" in str((await simulate(w, vm))["error"])
+            w.substrate.broken.clear()
+            await w.until(lambda: w.identity(vm) not in (None, before), "its group makes it anew")
+            await w.stable(key)
+
+    run(check())
+
+
 def test_without_automatic_restart_its_group_makes_it_anew(world, run):
     async def check():
         async with world() as w:

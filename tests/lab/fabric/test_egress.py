@@ -19,6 +19,8 @@ from tests.lab.inside import run_inside
 
 CAP = 80_000_000
 SECONDS = 1.5
+ATTEMPTS = 20
+"""A machine that is busy with other things may fall short of a cap for a while, but never pass more."""
 
 
 async def _rig(cap: EgressCap | None) -> Rig:
@@ -55,28 +57,40 @@ async def _rate(rig: Rig, networks: Iterable[int]) -> float:
     flood = threading.Thread(target=_flood, args=(rig.machines["m"], networks, SECONDS + 1))
     flood.start()
     await asyncio.sleep(0.4)
-    before, began = received(), time.monotonic()
+    # Time is taken outside of the counters: a pause in between may not look like a higher rate.
+    began, before = time.monotonic(), received()
     await asyncio.sleep(SECONDS)
     total, seconds = received() - before, time.monotonic() - began
     await asyncio.to_thread(flood.join)
     return total * 8 / seconds
 
 
+async def _reaches(rig: Rig, networks: Iterable[int], cap: float, most: float = 1.1) -> None:
+    """The cap is reached, and passed at no time."""
+    rates = []
+    for _ in range(ATTEMPTS):
+        rates.append(await _rate(rig, networks) / cap)
+        assert rates[-1] < most, (networks, rates)
+        if rates[-1] > 0.8:
+            return
+    raise AssertionError(f"the cap of {cap / 1e6:.0f} Mbit/s is never reached: {rates}")
+
+
 async def one_cap_for_all_nics(folder: Path) -> None:
     cap = EgressCap(1, CAP)
     rig = await _rig(cap)
     for networks in ((0,), (1,), (0, 1)):
-        assert 0.8 * CAP < await _rate(rig, networks) < 1.1 * CAP, networks
+        await _reaches(rig, networks, CAP)
 
     # Another machine type, another cap.
     await cap.change(CAP // 2)
-    assert 0.4 * CAP < await _rate(rig, (0, 1)) < 0.55 * CAP
+    await _reaches(rig, (0, 1), CAP / 2)
     await cap.change(CAP)
 
     # Its NICs come and go; the cap stays, and nothing of it is left in the end.
     await rig.remove("m")
     inside = await rig.machine("m", {0: "10.0.0.11"}, egress=cap)
-    assert 0.8 * CAP < await _rate(rig, (0,)) < 1.1 * CAP
+    await _reaches(rig, (0,), CAP)
     assert set(inside.received_bytes()) == {"lo", "eth0"}
     await rig.remove("m")
     await cap.close()
@@ -86,16 +100,28 @@ async def one_cap_for_all_nics(folder: Path) -> None:
 
 async def without_a_cap_it_is_more(folder: Path) -> None:
     rig = await _rig(None)
-    assert await _rate(rig, (0, 1)) > 2 * CAP
+    rates = [0.0]
+    while max(rates) < 2 * CAP:
+        assert len(rates) <= ATTEMPTS, rates
+        rates.append(await _rate(rig, (0, 1)))
 
 
 async def two_machines_have_a_cap_each(folder: Path) -> None:
     rig = await _rig(EgressCap(1, CAP))
     other = await rig.machine("n", {0: "10.0.0.12"}, egress=EgressCap(2, CAP))
-    flood = threading.Thread(target=_flood, args=(other, (0,), SECONDS + 2))
-    flood.start()
-    assert 1.6 * CAP < await _rate(rig, (0,)) < 2.2 * CAP
-    await asyncio.to_thread(flood.join)
+    done = threading.Event()
+
+    def flood() -> None:
+        while not done.is_set():
+            _flood(other, (0,), 0.2)
+
+    beside = threading.Thread(target=flood)
+    beside.start()
+    try:
+        await _reaches(rig, (0,), 2 * CAP)
+    finally:
+        done.set()
+        await asyncio.to_thread(beside.join)
 
 
 async def tcp_fills_it(folder: Path) -> None:
@@ -116,17 +142,26 @@ async def tcp_fills_it(folder: Path) -> None:
                     await loop.sock_sendall(sender, bytes(1 << 16))
 
             sending = asyncio.create_task(send())
-            total, began, deadline = 0, time.monotonic(), time.monotonic() + 4
-            while time.monotonic() < deadline:
-                total += len(await asyncio.wait_for(loop.sock_recv(receiver, 1 << 18), 20))
-            rate = total * 8 / (time.monotonic() - began)
+            payload, found = CAP * (1460 - 52) / 1460, []
+            for _ in range(ATTEMPTS):
+                lost, total, began = _retransmitted(sender), 0, time.monotonic()
+                while time.monotonic() < began + SECONDS:
+                    total += len(await asyncio.wait_for(loop.sock_recv(receiver, 1 << 18), 20))
+                rate = total * 8 / (time.monotonic() - began) / payload
+                found.append((round(rate, 3), (_retransmitted(sender) - lost) * 1408 / total))
+                # What waited in the receiver's buffer comes on top.
+                assert rate < 1.2, found
+                if rate > 0.9 and found[-1][1] < 0.02:
+                    break
+            else:
+                raise AssertionError(f"shares of the cap, and of packets sent again: {found}")
             done.set()
             sending.cancel()
-            # struct tcp_info: the 26th number is tcpi_total_retrans.
-            lost = struct.unpack_from("=I", sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), 100)[0]
-    payload = CAP * (1460 - 52) / 1460
-    assert 0.9 * payload < rate < 1.05 * payload, f"{rate / 1e6:.1f} Mbit/s"
-    assert lost < 0.02 * total / 1408, f"{lost} of {total / 1408:.0f} packets sent again"
+
+
+def _retransmitted(sender: socket.socket) -> int:
+    """struct tcp_info: the 26th number is tcpi_total_retrans."""
+    return int(struct.unpack_from("=I", sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), 100)[0])
 
 
 @pytest.mark.root
