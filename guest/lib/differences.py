@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, NamedTuple
 
+import packet_filter
 from foreign import ForeignRule
 from kernel import LinkState, Observed
 from wanted import BASE_RULES, LOCAL, METADATA_RULE, PROTOCOL, Link, Lookup, Route, Rule, Wanted, owned
@@ -26,20 +27,21 @@ class Difference(NamedTuple):
 
 
 def differences(
-    target: Wanted, observed: Observed, loaded: tuple[str, str], taken: Iterable[tuple[ForeignRule, Lookup]] = ()
+    target: Wanted, observed: Observed, taken: Iterable[tuple[ForeignRule, Lookup]] = ()
 ) -> list[Difference]:
     """Compares, in the order in which things must be changed.
 
     Args:
         target: What should be.
         observed: What is.
-        loaded: The packet filter's table as it was last loaded, and how nft printed it right afterwards: nft has its
-            own words for rules, so the later listing is compared with those.
         taken: Others' rules that lead our packets elsewhere, each with such a packet.
     """
     found: list[Difference] = []
     for link in target.links:
         found += _link(link, observed.links[link.device])
+        if (link.device, link.gateway) in observed.neighbours:
+            detail = f"{link.gateway} on {link.device} is an entry that the network cannot correct"
+            found.append(Difference("neighbour-fixed", detail, (f"neigh del {link.gateway} dev {link.device}",)))
     found += [
         Difference("sysctl-wrong", f"{path}={observed.sysctls.get(path)}, not {value}", sysctl=(path, value))
         for path, value in target.sysctls
@@ -47,8 +49,7 @@ def differences(
     ]
     found += _routes(target, observed)
     found += _rules(target, observed)
-    shown = observed.filter.ours if observed.filter is not None else None
-    if shown is not None and (not shown or loaded != (target.nft, shown)):
+    if observed.filter is not None and not packet_filter.is_loaded(target.nft, observed.filter):
         found.append(Difference("filter-missing", "table ip multinic is not the one that was loaded"))
     for rule, packet in taken:
         detail = f"{rule.selector} takes {packet.source} → {packet.destination} from us"

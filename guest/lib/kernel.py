@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from ipaddress import IPv4Network
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import packet_filter
 import paths
 from foreign import ForeignRule
-from program import KernelError, run
+from program import KernelError, run_together
 from wanted import DEFAULT, DROP_RULE, LOCAL, MAIN, PROTOCOL, Lookup, Route, Rule
 
 VIRTUAL = frozenset(
@@ -58,7 +59,9 @@ class Observed(NamedTuple):
         lookups: The answers.
         sysctls: Values by path; None where there is none.
         filter: None without nft.
+        neighbours: Interface and address of entries that nobody but an administrator changes.
         refused: What was said about changes that failed, one text each.
+        unloaded: Why nft would not load the packet filter; empty when it has, or was not asked.
     """
 
     links: Mapping[str, LinkState]
@@ -68,39 +71,53 @@ class Observed(NamedTuple):
     lookups: Mapping[tuple[str, str, str], str]
     sysctls: Mapping[str, str | None]
     filter: packet_filter.Listing | None
+    neighbours: frozenset[tuple[str, str]] = frozenset()
     refused: tuple[str, ...] = ()
+    unloaded: str = ""
 
 
 def observe(
-    lookups: Iterable[Lookup], sysctls: Iterable[str], nft: bool = True, changes: Sequence[str] = ()
+    lookups: Iterable[Lookup], sysctls: Iterable[str], changes: Sequence[str] = (), load: str = "", fresh: bool = True
 ) -> Observed:
     """Reads everything that the wanted state speaks about.
 
     Args:
         lookups: Routing decisions to ask for; one that the kernel refuses is missing from the answer.
         sysctls: Paths below /proc/sys.
-        nft: Also read the packet filter; False where our table has not been loaded in this boot.
         changes: `ip` commands that the same process runs before, all of them, also after one that fails.
+        load: A packet filter that nft loads at the same time.
+        fresh: Have nft show the packet filter also when it has not changed since the last time.
     """
-    lines = [*changes, "link show", "addr show", "route show table all", "rule show"]
+    shows = ["link show", "addr show", "route show table all", "rule show", "neigh show nud permanent nud noarp"]
+    lines = [*changes, *shows]
     for destination, source, iif, _ in lookups:
         lines += [f"route get {destination} from {source}" + (f" iif {iif}" if iif else "")]
     # -N: numbers, since names of tables and protocols are anybody's. -force: a refused lookup must not end the batch.
-    _, output, errors = run(["ip", "-4", "-N", "-d", "-json", "-force", "-batch", "-"], "\n".join(lines) + "\n")
+    batch = (["ip", "-4", "-N", "-d", "-json", "-force", "-batch", "-"], "\n".join(lines) + "\n")
+    at = packet_filter.generation()
+    (_, output, errors), *filtered = run_together(
+        [batch, *(packet_filter.loading(load) if load else packet_filter.asked(at, fresh))]
+    )
     answers = _documents(output)
-    if len(answers) < 4:
+    if len(answers) < len(shows):
         raise KernelError(f"ip: {errors.strip() or 'no answer'}")
-    links, addresses, routes, rules = answers[:4]
-    listing = packet_filter.listing() if nft or packet_filter.program() is None else packet_filter.Listing()
+    links, addresses, routes, rules, neighbours = answers[: len(shows)]
+    unloaded = ""
+    if load and filtered:
+        code, _, said = filtered.pop()
+        unloaded = packet_filter.loaded(load, code, said)
+        at = packet_filter.generation()
     return Observed(
         links=_links(links, addresses),
         routes=tuple((_route(raw), _int(raw.get("protocol"))) for raw in routes if raw),
         rules=tuple((_rule(raw), _int(raw.get("protocol"))) for raw in rules if raw),
         foreign=tuple(_foreign(raw) for raw in rules if raw and _before_ours(raw)),
-        lookups=dict(_lookup(answer[0]) for answer in answers[4:] if answer),
+        lookups=dict(_lookup(answer[0]) for answer in answers[len(shows) :] if answer),
         sysctls={path: sysctl(path) for path in sysctls},
-        filter=listing,
+        filter=packet_filter.understood(at, filtered),
+        neighbours=frozenset((raw.get("dev", ""), raw.get("dst", "")) for raw in neighbours if raw),
         refused=tuple(_refused(changes, errors)),
+        unloaded=unloaded,
     )
 
 
@@ -238,10 +255,14 @@ def devices(macs: Mapping[int, str], links: Mapping[str, LinkState]) -> dict[int
     return found
 
 
-def apply(changes: Sequence[str]) -> list[str]:
-    """Runs `ip` commands in one process, all of them, also after one that fails. Returns what was said about those."""
-    _, _, errors = run(["ip", "-4", "-force", "-batch", "-"], "\n".join(changes) + "\n")
-    return _refused(changes, errors)
+def guess(macs: Mapping[int, str]) -> dict[int, str]:
+    """Names that the NICs may have, from a few files, to ask by in the very first look. A wrong guess costs a look."""
+    found: dict[int, str] = {}
+    for device in sorted(os.listdir(paths.LINKS)):
+        with suppress(OSError), open(os.path.join(paths.LINKS, device, "address"), encoding="ascii") as file:
+            mac = file.read().strip()
+            found.update((number, device) for number, held in macs.items() if held == mac and number not in found)
+    return found
 
 
 def _refused(changes: Sequence[str], errors: str) -> list[str]:

@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from typing import Iterable, Mapping, NamedTuple
+import socket
+import struct
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from program import run, run_together
+import paths
+from program import run
 
 COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
 COUNTS = re.compile(r"packets \d+ bytes \d+")
 FORWARD_CHAIN = re.compile(r"type filter hook forward priority [^;]*; policy drop;")
 INTERFACE = re.compile(r'(?:iif|oif)(?:name)? (?:!= )?"([^"]+)"')
+
+NOTHING = "\n"
+"""Loaded in the place of our table, it takes it away."""
+
+NETLINK_NETFILTER = 12
+GETGEN, NEWGEN = (10 << 8) | 16, (10 << 8) | 15
+"""What generation of its rules the kernel is at: linux/netfilter/nf_tables.h, NFT_MSG_*, subsystem 10."""
+
+
+class Listing(NamedTuple):
+    """What nft shows.
+
+    Attributes:
+        generation: The kernel's number of this state of all tables; None where it tells none.
+        ours: Our table without counts; empty when there is none, None when it was not asked for.
+        drops: Its counts of packets.
+        closing: Others' tables that drop what they are told nothing about on its way from NIC to NIC; for each, the
+            interfaces that its accepting rules name.
+    """
+
+    generation: int | None = None
+    ours: str | None = None
+    drops: Mapping[str, int] = {}
+    closing: Mapping[str, tuple[frozenset[str], ...]] = {}
+
+
+_kept = Listing()
+"""The last listing, good until the generation changes."""
 
 
 def program() -> str | None:
@@ -21,57 +53,121 @@ def program() -> str | None:
     return next((place for place in places if os.access(place, os.X_OK)), None)
 
 
-class Listing(NamedTuple):
-    """What nft shows.
+def generation() -> int | None:
+    """The kernel's number of the present state of all tables: one message instead of two programs."""
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_NETFILTER) as channel:
+            channel.settimeout(1.0)
+            channel.send(struct.pack("=IHHIIBBH", 20, GETGEN, 1, 1, 0, 0, 0, 0))
+            answer = channel.recv(4096)
+    except OSError:
+        return None
+    # Header, the family's own header, and the first attribute: length, kind 1, the number with its high byte first.
+    if len(answer) < 28 or struct.unpack_from("=H", answer, 4)[0] != NEWGEN:
+        return None
+    return int(struct.unpack_from(">I", answer, 24)[0])
 
-    Attributes:
-        ours: Our table without counts; empty when there is none.
-        drops: Its counts of packets.
-        closing: Others' tables that drop what they are told nothing about on its way from NIC to NIC.
+
+def asked(at: int | None, fresh: bool = True) -> list[tuple[list[str], str]]:
+    """The programs that show it, with their input; none without nft, or where nothing has changed.
+
+    Args:
+        at: The present generation.
+        fresh: Show it also when nothing has changed since the last time, to know the counts.
     """
+    nft = program()
+    if nft is None or (not fresh and at is not None and at == _kept.generation):
+        return []
+    # Asked in one process, nft would show the chains of our table only.
+    asked = [([nft, "list", "chains"], "")]
+    return [*asked, ([nft, "list", "table", "ip", "multinic"], "")] if _record()[0].strip() else asked
 
-    ours: str = ""
-    drops: Mapping[str, int] = {}
-    closing: tuple[str, ...] = ()
 
+def understood(at: int | None, answers: Sequence[tuple[int, str, str]]) -> Listing | None:
+    """What they have shown; None without nft.
 
-def listing() -> Listing | None:
-    """Reads it; None without nft."""
+    Args:
+        at: The generation from before they ran: a change while they read shows as one at the next look.
+        answers: Of the programs; where there are none, what they showed last is still true of others' tables.
+    """
+    global _kept
     nft = program()
     if nft is None:
         return None
-    # Asked in one process, nft would show the chains of our table only.
-    own, all_chains = run_together([[nft, "list", "table", "ip", "multinic"], [nft, "list", "chains"]])
-    blocks = re.split(r"^table ", all_chains[1], flags=re.MULTILINE)[1:]
-    closing = tuple(" ".join(block.split(None, 2)[:2]) for block in blocks if FORWARD_CHAIN.search(block))
-    if own[0] != 0:
-        return Listing(closing=closing)
-    counts = {name: int(packets) for name, packets in COUNTER.findall(own[1])}
-    return Listing(COUNTS.sub("", own[1]), counts, closing)
+    if not answers:
+        return _kept._replace(generation=at)
+    blocks = re.split(r"^table ", answers[0][1], flags=re.MULTILINE)[1:]
+    tables = [" ".join(block.split(None, 2)[:2]) for block in blocks if FORWARD_CHAIN.search(block)]
+    _kept = Listing(at, closing={table: _accepting(nft, table) for table in tables})
+    for code, shown, _ in answers[1:]:
+        counts = {name: int(packets) for name, packets in COUNTER.findall(shown)} if code == 0 else {}
+        _kept = _kept._replace(ours=COUNTS.sub("", shown) if code == 0 else "", drops=counts)
+    return _kept
 
 
-def lets_pass(table: str, devices: Iterable[str]) -> bool:
+def _accepting(nft: str, table: str) -> tuple[frozenset[str], ...]:
+    """The interfaces that each accepting rule of a table names."""
+    _, rules, _ = run([nft, "list", "table", *table.split()])
+    lines = (line.rstrip() for line in rules.splitlines())
+    return tuple(frozenset(INTERFACE.findall(line)) for line in lines if line.endswith("accept"))
+
+
+def lets_pass(accepting: Iterable[frozenset[str]], devices: Iterable[str]) -> bool:
     """Whether a rule of a table that drops by default may accept packets from NIC to NIC.
 
     Docker's accept only what comes from or goes to its own bridges.
 
     Args:
-        table: Family and name.
+        accepting: The interfaces that each accepting rule names.
         devices: Interface names of the NICs.
     """
-    nft = program()
-    if nft is None:
-        return True
-    _, rules, _ = run([nft, "list", "table", *table.split()])
-    accepting = [line for line in rules.splitlines() if line.rstrip().endswith("accept")]
-    return any(not set(INTERFACE.findall(line)) - set(devices) for line in accepting)
+    nics = set(devices)
+    return any(not interfaces - nics for interfaces in accepting)
 
 
-def load(table: str) -> str | None:
-    """Replaces our table in one transaction. Returns what went wrong."""
+def is_loaded(table: str, shown: Listing) -> bool:
+    """Whether our table is still the one that was loaded.
+
+    nft has its own words for rules. What it shows first, while nothing has changed since the loading, is what it must
+    show from then on.
+
+    Args:
+        table: What should be loaded.
+        shown: What nft shows now.
+    """
+    loaded, at, words = _record()
+    if loaded != table:
+        return False
+    if shown.ours is not None and words:
+        return shown.ours == words
+    if at != shown.generation or shown.ours == "":
+        return False
+    if shown.ours:
+        paths.write(paths.NFT_LOADED, json.dumps([table, at, shown.ours]), 0o600)
+    return True
+
+
+def _record() -> tuple[str, int | None, str]:
+    """The table as last loaded, the generation that it made, and nft's words for it as soon as they are known."""
+    try:
+        table, at, words = json.loads(paths.read(paths.NFT_LOADED) or "[]")
+    except ValueError:
+        return "", None, ""
+    return str(table), at, str(words)
+
+
+def loading(table: str) -> list[tuple[list[str], str]]:
+    """The program, with its input, that replaces our table in one transaction; none without nft."""
     nft = program()
-    if nft is None:
-        return None
     # Declared first, since deleting what is not there would fail the transaction.
-    code, _, errors = run([nft, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")
-    return None if code == 0 else f"nft: {errors.strip()}"
+    return [([nft, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")] if nft else []
+
+
+def loaded(table: str, code: int, errors: str) -> str:
+    """Takes note of how that program ended. Returns what went wrong; empty when nothing has."""
+    global _kept
+    _kept = _kept._replace(generation=None, ours=None, drops={})
+    if code != 0:
+        return f"nft: {errors.strip()}"
+    paths.write(paths.NFT_LOADED, json.dumps([table, generation(), ""]), 0o600)
+    return ""

@@ -16,6 +16,9 @@ IPROUTE2 = os.environ.get("MULTINIC_IPROUTE2", "/etc/iproute2")
 SYSCTL = os.environ.get("MULTINIC_SYSCTL", "/proc/sys")
 """Root of the sysctl tree."""
 
+LINKS = "/sys/class/net"
+"""The interfaces, one folder each."""
+
 VERDICT = os.path.join(RUN, "verdict.json")
 LOCK = os.path.join(RUN, "lock")
 STOPPED = os.path.join(RUN, "stopped")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from contextlib import suppress
@@ -40,19 +39,17 @@ class Outcome(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """What was changed, and what is still to be changed by `ip`, which the next look does in its own process.
+    """What is still to be changed, by the programs that the next look runs anyway.
 
     Attributes:
-        changes: The commands.
-        errors: What was refused.
-        loaded: The packet filter was loaded.
-        unloaded: Why nft would not load it.
+        changes: Commands for `ip`.
+        load: The packet filter; empty where it is as it should be.
+        errors: Settings that the kernel refused.
     """
 
     changes: tuple[str, ...] = ()
+    load: str = ""
     errors: tuple[str, ...] = ()
-    loaded: bool = False
-    unloaded: str = ""
 
 
 NOTHING_DONE = Repair()
@@ -85,14 +82,15 @@ class Lock:
         os.close(self.file)
 
 
-def reconcile(router: Router, change: bool = True) -> Outcome:
+def reconcile(router: Router, change: bool = True, fresh: bool = True) -> Outcome:
     """One pass.
 
     Args:
         router: From the metadata.
         change: False only looks.
+        fresh: Have nft show the packet filter also when it has not changed since the last pass of this process.
     """
-    target, found, observed = _look(router)
+    target, found, observed = _look(router, fresh=fresh)
     left = found
     errors: tuple[str, ...] = ()
     warnings: list[str] = []
@@ -100,20 +98,20 @@ def reconcile(router: Router, change: bool = True) -> Outcome:
         # Twice where needed: a route needs its link to be up, and lookups are tried only when all else is there.
         for _ in range(2):
             done = _repair(target, left)
-            target, left, observed = _look(router, done)
-            errors = (*done.errors, *observed.refused)
+            target, left, observed = _look(router, done, fresh)
+            errors = (*done.errors, *observed.refused, *filter(None, [observed.unloaded]))
             if not left:
                 break
         _write_names(router)
-        if done.unloaded:
+        if observed.unloaded:
             # Routing does without: the filter counts, and drops once more what routing drops already.
             found, left = ([held for held in each if held.reason != "filter-missing"] for each in (found, left))
-            warnings.append(f"filter-unavailable: {done.unloaded}")
+            warnings.append(f"filter-unavailable: {observed.unloaded}")
     if router.clamp_mss is not None and observed.filter is None:
         warnings.append("clamp-unavailable: clamp_mss is set, and this image has no nft")
     blocked = []
-    for table in observed.filter.closing if observed.filter is not None else ():
-        if packet_filter.lets_pass(table, _names.values()):
+    for table, accepting in observed.filter.closing.items() if observed.filter is not None else ():
+        if packet_filter.lets_pass(accepting, _names.values()):
             warnings.append(f"forward-filter: table {table} drops what it does not accept")
         else:
             blocked.append(Difference("forward-filtered", f"table {table} lets nothing pass between our NICs"))
@@ -125,19 +123,16 @@ _names: dict[int, str] = {}
 """NIC number → interface name at the last look."""
 
 
-def _look(router: Router, done: Repair = NOTHING_DONE) -> tuple[Wanted, list[Difference], kernel.Observed]:
-    """Reads the kernel.
-
-    Args:
-        router: From the metadata.
-        done: The repair before it. If it has loaded the filter, what nft prints now is what it must print from now on.
-    """
+def _look(
+    router: Router, done: Repair = NOTHING_DONE, fresh: bool = True
+) -> tuple[Wanted, list[Difference], kernel.Observed]:
+    """Reads the kernel, after the repair that is still to be done."""
     macs = {nic.number: nic.mac for nic in router.nics}
+    if not _names:
+        _names.update(kernel.guess(macs))
     target = wanted(router, _names)
-    ever_loaded = done.loaded or bool(_loaded()[0])
-    observed = kernel.observe(target.lookups, [path for path, _ in target.sysctls], ever_loaded, done.changes)
-    if done.loaded and observed.filter is not None and observed.filter.ours:
-        paths.write(paths.NFT_LOADED, json.dumps([target.nft, observed.filter.ours]), 0o600)
+    settings = [path for path, _ in target.sysctls]
+    observed = kernel.observe(target.lookups, settings, done.changes, done.load, fresh)
     present = kernel.devices(macs, observed.links)
     missing = [
         Difference("nic-missing", f"nic{number}: no interface has the MAC {mac}")
@@ -145,18 +140,18 @@ def _look(router: Router, done: Repair = NOTHING_DONE) -> tuple[Wanted, list[Dif
         if number not in present
     ]
     if present == _names:
-        return target, missing + differences(target, observed, _loaded(), _taken(router, observed)), observed
+        return target, missing + differences(target, observed, _taken(router, observed)), observed
     # A NIC is new, gone or has another name: what was asked by the names of the last look says nothing.
     _names.clear()
     _names.update(present)
     target = wanted(router, present)
-    settings = {path: kernel.sysctl(path) for path, _ in target.sysctls}
-    observed = observed._replace(sysctls=settings, lookups={})
-    found = differences(target, observed, _loaded(), _taken(router, observed))
+    values = {path: kernel.sysctl(path) for path, _ in target.sysctls}
+    observed = observed._replace(sysctls=values, lookups={})
+    found = differences(target, observed, _taken(router, observed))
     if all(difference.reason == "lookup-wrong" for difference in found):
         # All is in place, so the lookups have to be asked for.
-        observed = kernel.observe(target.lookups, settings)._replace(refused=observed.refused)
-        found = differences(target, observed, _loaded(), _taken(router, observed))
+        observed = kernel.observe(target.lookups, values)._replace(refused=observed.refused)
+        found = differences(target, observed, _taken(router, observed))
     return target, missing + found, observed
 
 
@@ -168,26 +163,15 @@ def _taken(router: Router, observed: kernel.Observed) -> list[tuple[ForeignRule,
 
 
 def _repair(target: Wanted, found: list[Difference]) -> Repair:
-    """Changes what differs, but for what `ip` must do."""
+    """Changes what a write to a file changes, and says what else must be."""
     settings = [difference.sysctl for difference in found if difference.sysctl is not None]
     errors = [f"sysctl {path}: cannot be set to {v}" for path, v in settings if kernel.sysctl(path, v) != v]
     # What is new comes before what is old goes, so that no packet finds a gap.
     changes = sorted(
         (command for difference in found for command in difference.commands), key=lambda command: " del " in command
     )
-    if not any(difference.reason == "filter-missing" for difference in found):
-        return Repair(tuple(changes), tuple(errors))
-    unloaded = packet_filter.load(target.nft)
-    return Repair(tuple(changes), (*errors, *([unloaded] if unloaded else [])), unloaded is None, unloaded or "")
-
-
-def _loaded() -> tuple[str, str]:
-    """The filter's table as last loaded, and as nft printed it then."""
-    try:
-        table, listing = json.loads(paths.read(paths.NFT_LOADED) or "[]")
-    except ValueError:
-        return "", ""
-    return str(table), str(listing)
+    loads = any(difference.reason == "filter-missing" for difference in found)
+    return Repair(tuple(changes), target.nft if loads else "", tuple(errors))
 
 
 def _write_names(router: Router) -> None:
@@ -201,7 +185,7 @@ def _write_names(router: Router) -> None:
 
 def remove() -> list[str]:
     """Takes our routes, rules and filter away. NICs keep addresses, and sysctls values. Returns what failed."""
-    observed = kernel.observe((), (), nft=False)
+    observed = kernel.observe((), ())
     commands = [f"rule del {describe(rule)}" for rule, protocol in observed.rules if protocol == PROTOCOL]
     # Delivery to NICs' own addresses is the kernel's, also where we had to put it back: without it the VM is cut off.
     own = {address for link in observed.links.values() for address in link.addresses}
@@ -210,6 +194,5 @@ def remove() -> list[str]:
         for route, protocol in observed.routes
         if protocol == PROTOCOL and not (route.table == LOCAL and route.destination in own)
     ]
-    errors = kernel.apply(commands)
-    error = packet_filter.load("")
-    return [*errors, error] if error else errors
+    done = kernel.observe((), (), commands, load=packet_filter.NOTHING)
+    return [*done.refused, *filter(None, [done.unloaded])]

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -32,7 +33,7 @@ MIN_GAP = 0.25
 """Seconds between passes at least, so that a program that changes routes all the time costs little."""
 
 DROPS_EVERY = 60.0
-"""Seconds between two events about dropped packets."""
+"""Seconds between two events about dropped packets, and between two looks at their counts if nothing happens."""
 
 REPAIRS_TOLD, REPAIRS_WITHIN = 10, 60.0
 """Repairs that are told in so many seconds; the verdict counts all of them."""
@@ -40,6 +41,10 @@ REPAIRS_TOLD, REPAIRS_WITHIN = 10, 60.0
 NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
 ROUTE_GROUPS = (1 << 0) | (1 << 4) | (1 << 6) | (1 << 7) | (1 << 23)
 """Links, IPv4 addresses, routes, rules, and sysctls of interfaces: linux/rtnetlink.h, RTNLGRP_*."""
+
+NEIGHBOUR_GROUP = 1 << 2
+NEWNEIGH, FIXED = 28, 0x80 | 0x40
+"""A neighbour's entry has changed, and its states that the network does not change: linux/neighbour.h, NUD_*."""
 
 NFTABLES_GROUP = 1 << 6
 """Changes of the packet filter: linux/netfilter/nfnetlink.h, NFNLGRP_NFTABLES."""
@@ -105,13 +110,16 @@ class Watcher:
         self.warned: list[str] = []
         self.told: dict[str, int] = {}
         self.told_at = -DROPS_EVERY
+        self.counted_at = -DROPS_EVERY
         self.running = True
 
     def run(self) -> int:
         """Until SIGTERM."""
         poller = select.poll()
         sockets = [listen(NETLINK_ROUTE, ROUTE_GROUPS), listen(NETLINK_NETFILTER, NFTABLES_GROUP)]
-        for channel in sockets:
+        # By itself: it tells of each neighbour that is asked for again, too.
+        neighbours = listen(NETLINK_ROUTE, NEIGHBOUR_GROUP)
+        for channel in (*sockets, neighbours):
             if channel is not None:
                 poller.register(channel, select.POLLIN)
         wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -125,14 +133,17 @@ class Watcher:
         following = 0.0
         while self.running:
             happened = poller.poll(max(0.0, following - time.monotonic()) * 1000)
+            told = [number for number, _ in happened]
+            if neighbours is not None and told == [neighbours.fileno()] and not tells_of_fixed(neighbours):
+                continue
             if happened and self.running:
                 time.sleep(SETTLE)
             if not self.running:
                 break
-            for channel in sockets:
+            for channel in (*sockets, neighbours):
                 drain(channel)
             try:
-                self.step()
+                self.step(bool(happened))
             except OSError as error:
                 # A full /run, say. Forwarding goes on, and the endpoints tell that the verdict grows old.
                 print(f"policy-routing: {error}", file=sys.stderr, flush=True)
@@ -142,8 +153,12 @@ class Watcher:
                 time.sleep(MIN_GAP - SETTLE)
         return 0
 
-    def step(self) -> None:
-        """One pass: metadata, kernel, verdict."""
+    def step(self, happened: bool) -> None:
+        """One pass: metadata, kernel, verdict.
+
+        Args:
+            happened: Something told us to look; else it is the period, which costs little where nothing has changed.
+        """
         self._take_metadata()
         if os.path.exists(paths.STOPPED):
             self.last = verdict.stopped()
@@ -161,7 +176,9 @@ class Watcher:
                     # Looked at again under the lock: `stop` may have run while this pass waited for it.
                     if os.path.exists(paths.STOPPED):
                         return
-                    outcome = reconcile(self.router)
+                    fresh = happened or time.monotonic() - self.counted_at >= DROPS_EVERY
+                    outcome = reconcile(self.router, fresh=fresh)
+                    self.counted_at = time.monotonic() if fresh else self.counted_at
             except KernelError as error:
                 problems.append(("program-failed", str(error)))
             except (
@@ -257,14 +274,27 @@ def listen(family: int, groups: int) -> socket.socket | None:
 
 def drain(channel: socket.socket | None) -> None:
     """Empties the socket: what happened is read from the kernel itself, the note only says that something did."""
-    while channel is not None and _receive(channel):
+    while channel is not None and receive(channel) is not None:
         pass
 
 
-def _receive(channel: socket.socket) -> bool:
+def tells_of_fixed(channel: socket.socket) -> bool:
+    """Whether the waiting notes on neighbours, which are read, tell of an entry that the network cannot correct."""
+    found = False
+    while (notes := receive(channel)) is not None:
+        # Notes were lost; or a header (length, kind), and in the neighbour's message after it its state.
+        found |= not notes
+        while len(notes) >= 26:
+            length, kind = struct.unpack_from("=IH", notes)
+            found |= kind == NEWNEIGH and bool(struct.unpack_from("=H", notes, 24)[0] & FIXED)
+            notes = notes[max(16, (length + 3) & ~3) :]
+    return found
+
+
+def receive(channel: socket.socket) -> bytes | None:
+    """What waits; nothing where notes were lost, and None when none wait."""
     try:
-        channel.recv(65536)
+        return channel.recv(65536)
     except OSError as error:
-        # ENOBUFS: notes were lost; the pass that follows sees their effect anyway.
-        return error.errno == errno.ENOBUFS
-    return True
+        # ENOBUFS: the pass that follows sees their effect anyway.
+        return b"" if error.errno == errno.ENOBUFS else None

@@ -86,6 +86,7 @@ FAULTS: dict[str, Inject] = {
     "route before ours in table nic1": ip("route prepend default via 10.0.0.1 dev ens4 table 1001"),
     "route with a metric in table nic1": ip("route add default via 10.0.0.1 dev ens4 table 1001 metric 500"),
     "nic1 a port of a bridge": ip("link add br0 type bridge", "link set ens5 master br0"),
+    "wrong permanent neighbour": ip("neigh replace 10.1.0.1 lladdr 02:00:00:00:00:99 dev ens5 nud permanent"),
     "table local flushed": ip("route flush table local"),
     "local route of nic0's rule deleted": ip("route del local 10.0.0.9 dev ens4 table local"),
     "local route of nic1's rule deleted": ip("route del local 10.1.0.9 dev ens5 table local"),

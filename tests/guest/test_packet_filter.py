@@ -1,0 +1,67 @@
+"""When nft is asked, and when what it shows is still what was loaded."""
+
+from pathlib import Path
+
+import packet_filter
+import paths
+import pytest
+from packet_filter import Listing
+
+TABLE = "table ip multinic {\n}\n"
+SHOWN = "table ip multinic { # as nft has it\n}\n"
+CHAINS = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}\n"
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record of this test's own, an nft that is there, and a kernel whose tables are at generation 5."""
+    monkeypatch.setattr(paths, "NFT_LOADED", str(tmp_path / "nft.json"))
+    monkeypatch.setattr(packet_filter, "_kept", Listing())
+    monkeypatch.setattr(packet_filter, "program", lambda: "nft")
+    monkeypatch.setattr(packet_filter, "generation", lambda: 5)
+    monkeypatch.setattr(packet_filter, "run", lambda _: (0, "", ""))
+
+
+def test_nothing_is_started_while_nothing_changes() -> None:
+    """Idle: the period's look costs one `ip`, since the kernel's generation says that no table has changed."""
+    packet_filter.loaded(TABLE, 0, "")
+    assert len(packet_filter.asked(5, fresh=False)) == 2
+    first = packet_filter.understood(5, [(0, CHAINS, ""), (0, SHOWN, "")])
+    assert first is not None
+    assert list(first.closing) == ["ip filter"]
+    assert packet_filter.asked(5, fresh=False) == []
+    assert packet_filter.understood(5, []) == first
+    assert len(packet_filter.asked(5, fresh=True)) == 2, "the counts of packets are no change"
+    assert len(packet_filter.asked(6, fresh=False)) == 2
+    assert len(packet_filter.asked(None, fresh=False)) == 2, "a kernel that tells no generation"
+
+
+def test_what_nft_shows_first_after_loading_is_what_it_must_show() -> None:
+    assert not packet_filter.is_loaded(TABLE, Listing(5))
+    assert packet_filter.loaded(TABLE, 0, "") == ""
+    assert packet_filter.is_loaded(TABLE, Listing(5)), "right after loading nft need not be asked"
+    assert not packet_filter.is_loaded(TABLE, Listing(6)), "changed by somebody, and by whom nobody has seen"
+    assert not packet_filter.is_loaded(TABLE, Listing(5, "")), "it is gone"
+    assert packet_filter.is_loaded(TABLE, Listing(5, SHOWN))
+    assert packet_filter.is_loaded(TABLE, Listing(6, SHOWN)), "others' tables have changed"
+    assert not packet_filter.is_loaded(TABLE, Listing(6, SHOWN + "x"))
+    assert not packet_filter.is_loaded(TABLE + "x", Listing(6, SHOWN)), "the metadata wants another one"
+
+
+def test_a_kernel_without_generations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packet_filter, "generation", lambda: None)
+    packet_filter.loaded(TABLE, 0, "")
+    assert packet_filter.is_loaded(TABLE, Listing(None))
+    assert packet_filter.is_loaded(TABLE, Listing(None, SHOWN))
+    assert not packet_filter.is_loaded(TABLE, Listing(None, SHOWN + "x"))
+
+
+def test_what_nft_refuses_is_told() -> None:
+    assert packet_filter.loaded(TABLE, 1, "Operation not supported\n") == "nft: Operation not supported"
+    assert not packet_filter.is_loaded(TABLE, Listing(5))
+
+
+@pytest.mark.root
+def test_the_kernel_tells_its_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert packet_filter.generation() is not None
