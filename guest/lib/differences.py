@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Iterable, NamedTuple
 
 import packet_filter
-from foreign import ForeignRule
+from foreign import DELIVERIES
 from kernel import LinkState, Observed
-from wanted import BASE_RULES, LOCAL, METADATA_RULE, PROTOCOL, Link, Lookup, Route, Rule, Wanted, owned
+from wanted import BASE_RULES, LOCAL, METADATA_RULE, PROTOCOL, Link, Route, Rule, Wanted, owned
 
 
 class Difference(NamedTuple):
@@ -26,15 +26,13 @@ class Difference(NamedTuple):
     sysctl: tuple[str, str] | None = None
 
 
-def differences(
-    target: Wanted, observed: Observed, taken: Iterable[tuple[ForeignRule, Lookup]] = ()
-) -> list[Difference]:
+def differences(target: Wanted, observed: Observed, taken: Iterable[Difference] = ()) -> list[Difference]:
     """Compares, in the order in which things must be changed.
 
     Args:
         target: What should be.
         observed: What is.
-        taken: Others' rules that lead our packets elsewhere, each with such a packet.
+        taken: What of others leads our packets elsewhere.
     """
     found: list[Difference] = []
     for link in target.links:
@@ -51,9 +49,7 @@ def differences(
     found += _rules(target, observed)
     if observed.filter is not None and not packet_filter.is_loaded(target.nft, observed.filter):
         found.append(Difference("filter-missing", "table ip multinic is not the one that was loaded"))
-    for rule, packet in taken:
-        detail = f"{rule.selector} takes {packet.source} → {packet.destination} from us"
-        found.append(Difference("foreign-rule", detail, (f"rule del {rule.selector}",)))
+    found += taken
     # Lookups prove little while something is known to be missing.
     return found or _lookups(target, observed)
 
@@ -61,6 +57,10 @@ def differences(
 def _link(link: Link, state: LinkState) -> list[Difference]:
     name = link.device
     found = []
+    if state.macs and state.macs[0] != link.mac:
+        # Found by its permanent one. The network takes no packet from another.
+        set_mac = f"link set dev {name} address {link.mac}"
+        found.append(Difference("mac-wrong", f"{name}: {state.macs[0]}, not {link.mac}", (set_mac,)))
     if link.mtu is not None and state.mtu != link.mtu:
         set_mtu = f"link set dev {name} mtu {link.mtu}"
         found.append(Difference("mtu-wrong", f"{name}: {state.mtu}, not {link.mtu}", (set_mtu,)))
@@ -99,15 +99,12 @@ def _routes(target: Wanted, observed: Observed) -> list[Difference]:
     # `replace` puts a missing one of ours in the place of what has its destination.
     replaced = {(route.table, route.destination) for route in target.routes if route not in present}
     for route, protocol in observed.routes:
-        if route.table == LOCAL:
-            # Before all rules: whatever is not a delivery there takes packets from them.
-            unwanted = protocol == PROTOCOL or route.kind not in ("local", "broadcast", "multicast", "anycast")
-        else:
-            unwanted = owned(route.table)
-        if not unwanted or route in target.routes:
+        # The table `local` comes before all rules: whatever is not a delivery there takes packets from them.
+        lost = route.table == LOCAL and (protocol == PROTOCOL or route.kind not in DELIVERIES)
+        if not (lost or owned(route.table)) or route in target.routes:
             continue
-        plain = route.metric == 0 and (route.table, route.destination) in replaced
-        commands = () if plain else (f"route del {describe(route, protocol)}",)
+        plain = route.metric == 0 and not route.key.startswith("tos") and (route.table, route.destination) in replaced
+        commands = () if plain else (f"route del {identify(route, protocol)}",)
         found.append(Difference("route-unwanted", describe(route, protocol), commands))
     return found
 
@@ -167,4 +164,20 @@ def describe(item: Route | Rule, protocol: int = PROTOCOL) -> str:
         words.append(f"src {item.source}")
     if item.metric:
         words.append(f"metric {item.metric}")
+    return " ".join(words)
+
+
+def identify(route: Route, protocol: int) -> str:
+    """A route that is there, as `ip route del` needs it to find this one and no other."""
+    words = [route.destination] if route.kind == "unicast" else [route.kind, route.destination]
+    if route.key:
+        words.append(route.key)
+    # A next hop that is an object of its own is named by its number only.
+    if route.via and "nhid" not in route.key:
+        words.append(f"via {route.via}")
+    if route.device and "nhid" not in route.key:
+        words.append(f"dev {route.device}")
+    words.append(f"table {route.table} proto {protocol}")
+    if route.metric:
+        words.append(f"metric {route.metric}")
     return " ".join(words)

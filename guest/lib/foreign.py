@@ -10,9 +10,26 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Iterator, Mapping, NamedTuple
 
 from model import Router
-from wanted import ELSEWHERE, MAX_TRIED, METADATA_SERVER, OUTSIDE, Lookup, Route, reachable, way_out
+from wanted import (
+    ELSEWHERE,
+    LOCAL,
+    MAX_TRIED,
+    METADATA_SERVER,
+    OUTSIDE,
+    PROTOCOL,
+    Lookup,
+    Route,
+    reachable,
+    way_out,
+)
 
 ALL = IPv4Network("0.0.0.0/0")
+DELIVERIES = ("local", "broadcast", "multicast", "anycast")
+"""Kinds of routes that the table `local` is for."""
+
+KERNEL, AGENT = 2, 66
+"""Origin marks of routes: the kernel's own, and the guest agent's."""
+
 MAX_SAMPLES = 64
 """Destinations that are tried for one rule at most: a table may hold thousands of routes."""
 
@@ -75,6 +92,24 @@ def takeovers(
             if rule.fits(packet) and leads[packet.destination] not in (None, packet.device):
                 found.append((rule, packet))
                 break
+    return found
+
+
+def swallowing(routes: tuple[tuple[Route, int], ...], router: Router) -> list[tuple[Route, int]]:
+    """Local routes, with their origin marks, by which this VM takes for its own what is known to be behind a NIC.
+
+    Those of addresses that a link has are the kernel's, and those of forwarding rules and alias ranges are ours or the
+    guest agent's, which may know of them before us.
+    """
+    known = {network for nic in router.nics for network in reachable(nic)}
+    own = {net for nic in router.nics for net in (IPv4Network(nic.address), *nic.forwarded, *nic.aliases)}
+    found = []
+    for route, protocol in routes:
+        if route.table != LOCAL or route.kind not in DELIVERIES or protocol in (KERNEL, AGENT, PROTOCOL):
+            continue
+        network = _network(route)
+        if any(map(network.overlaps, known)) and not any(map(network.subnet_of, own)):
+            found.append((route, protocol))
     return found
 
 

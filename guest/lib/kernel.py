@@ -23,6 +23,7 @@ KINDS = {
     "1": "unicast",
     "2": "local",
     "3": "broadcast",
+    "4": "anycast",
     "5": "multicast",
     "6": "blackhole",
     "7": "unreachable",
@@ -123,7 +124,8 @@ def observe(
 
 def _documents(output: str) -> list[Any]:
     """The JSON documents that a batch prints one after the other."""
-    decoder = json.JSONDecoder()
+    # A route's encapsulation is printed into the same object, with a destination of its own after the route's.
+    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs)))
     found = []
     start = output.find("[")
     while start >= 0:
@@ -183,7 +185,8 @@ def _route(raw: Any) -> Route:
         kind=KINDS.get(kind, kind),
         source=raw.get("prefsrc", ""),
         metric=raw.get("metric", 0),
-        extra=" ".join(f"{key} {raw[key]}" for key in ("tos", "metrics", "nexthops") if raw.get(key)),
+        extra=" ".join(f"{key} {raw[key]}" for key in ("metrics", "nexthops", "encap", "via", "flow") if raw.get(key)),
+        key=" ".join(f"{key} {raw[key]}" for key in ("tos", "nhid") if raw.get(key)),
     )
 
 
@@ -207,7 +210,7 @@ def _before_ours(raw: Any) -> bool:
     marked = int(str(raw.get("fwmark", "0")), 0) != 0 and "not" not in raw
     special = {"oif", "l3mdev", "tun_id", "nop"} & set(raw)
     ours = _int(raw.get("protocol")) == PROTOCOL
-    return 0 < raw.get("priority", 0) < DROP_RULE + 100 and not (marked or special or ours or _table(raw) == LOCAL)
+    return raw.get("priority", 0) < DROP_RULE + 100 and not (marked or special or ours or _table(raw) == LOCAL)
 
 
 def _foreign(raw: Any) -> ForeignRule:
@@ -221,6 +224,11 @@ def _foreign(raw: Any) -> ForeignRule:
         words.append(f"iif {raw['iif']}")
     if protocol:
         words.append(f"protocol {protocol}")
+    # Also where it leads: without a priority, which 0 is to the kernel, the first rule that fits would go.
+    if "table" in raw:
+        words.append(f"lookup {_table(raw)}")
+    elif str(raw.get("action", "")) in DROP_ACTIONS:
+        words.append("blackhole")
     over = "over" if "goto" in raw and _int(raw["goto"]) > DROP_RULE else None
     return ForeignRule(
         priority=priority,

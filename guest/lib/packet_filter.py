@@ -14,7 +14,7 @@ from program import run
 
 COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
 COUNTS = re.compile(r"packets \d+ bytes \d+")
-FORWARD_CHAIN = re.compile(r"type filter hook forward priority [^;]*; policy drop;")
+CLOSING_CHAIN = re.compile(r"type \w+ hook (?:prerouting|forward|postrouting) priority [^;]*; policy drop;")
 INTERFACE = re.compile(r'(?:iif|oif)(?:name)? (?:!= )?"([^"]+)"')
 
 NOTHING = "\n"
@@ -97,7 +97,7 @@ def understood(at: int | None, answers: Sequence[tuple[int, str, str]]) -> Listi
     if not answers:
         return _kept._replace(generation=at)
     blocks = re.split(r"^table ", answers[0][1], flags=re.MULTILINE)[1:]
-    tables = [" ".join(block.split(None, 2)[:2]) for block in blocks if FORWARD_CHAIN.search(block)]
+    tables = [" ".join(block.split(None, 2)[:2]) for block in blocks if CLOSING_CHAIN.search(block)]
     _kept = Listing(at, closing={table: _accepting(nft, table) for table in tables})
     for code, shown, _ in answers[1:]:
         counts = {name: int(packets) for name, packets in COUNTER.findall(shown)} if code == 0 else {}

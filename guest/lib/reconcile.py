@@ -11,11 +11,11 @@ from typing import Mapping, NamedTuple
 import kernel
 import packet_filter
 import paths
-from differences import Difference, describe, differences
-from foreign import ForeignRule, takeovers
+from differences import Difference, describe, differences, identify
+from foreign import swallowing, takeovers
 from model import Router
 from program import KernelError
-from wanted import LOCAL, PROTOCOL, Lookup, Wanted, names, wanted
+from wanted import LOCAL, PROTOCOL, Wanted, names, wanted
 
 
 class Outcome(NamedTuple):
@@ -155,11 +155,17 @@ def _look(
     return target, missing + found, observed
 
 
-def _taken(router: Router, observed: kernel.Observed) -> list[tuple[ForeignRule, Lookup]]:
-    """Others' rules that lead our packets elsewhere; hardly ever is there any to look at."""
-    if not observed.foreign:
-        return []
-    return takeovers(observed.foreign, tuple(route for route, _ in observed.routes), router, _names)
+def _taken(router: Router, observed: kernel.Observed) -> list[Difference]:
+    """Others' rules that lead our packets elsewhere, and others' local routes that take them; hardly ever any."""
+    found = []
+    if observed.foreign:
+        for rule, packet in takeovers(observed.foreign, tuple(route for route, _ in observed.routes), router, _names):
+            detail = f"{rule.selector} takes {packet.source} → {packet.destination} from us"
+            found.append(Difference("foreign-rule", detail, (f"rule del {rule.selector}",)))
+    for route, protocol in swallowing(observed.routes, router):
+        text = identify(route, protocol)
+        found.append(Difference("foreign-route", f"{text} takes what is behind a NIC", (f"route del {text}",)))
+    return found
 
 
 def _repair(target: Wanted, found: list[Difference]) -> Repair:
@@ -190,7 +196,7 @@ def remove() -> list[str]:
     # Delivery to NICs' own addresses is the kernel's, also where we had to put it back: without it the VM is cut off.
     own = {address for link in observed.links.values() for address in link.addresses}
     commands += [
-        f"route del {describe(route)}"
+        f"route del {identify(route, protocol)}"
         for route, protocol in observed.routes
         if protocol == PROTOCOL and not (route.table == LOCAL and route.destination in own)
     ]

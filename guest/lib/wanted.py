@@ -45,7 +45,12 @@ class Rule(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One route; `kind` is unicast, local or blackhole. What ours never have: a metric, and `extra` (an MTU, say)."""
+    """One route; `kind` is unicast, local or blackhole. Ours never have a metric, nor what comes after it.
+
+    Attributes:
+        extra: What else there is to it: an MTU, say.
+        key: In `ip`'s words, what tells it from others of its destination: a type of service, say.
+    """
 
     table: int
     destination: str
@@ -55,12 +60,14 @@ class Route(NamedTuple):
     source: str = ""
     metric: int = 0
     extra: str = ""
+    key: str = ""
 
 
 class Link(NamedTuple):
     """How a NIC's link should be."""
 
     device: str
+    mac: str
     address: str
     gateway: str
     mtu: int | None
@@ -107,7 +114,7 @@ def wanted(router: Router, devices: Mapping[int, str]) -> Wanted:
     """
     nics = [nic for nic in router.nics if nic.number in devices]
     return Wanted(
-        links=tuple(Link(devices[nic.number], str(nic.address), str(nic.gateway), nic.mtu) for nic in nics),
+        links=tuple(Link(devices[nic.number], nic.mac, str(nic.address), str(nic.gateway), nic.mtu) for nic in nics),
         routes=tuple(_routes(router, nics, devices)),
         rules=tuple(_rules(router, nics, devices)),
         sysctls=tuple(_sysctls([devices[nic.number] for nic in nics])),
@@ -197,6 +204,9 @@ def _sysctls(devices: list[str]) -> list[tuple[str, str]]:
         # The stricter of `all` and the NIC's own value is in force.
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/all/send_redirects", "0"),
+        # Load balancers' set-up guides have hosts not answer for some of their addresses.
+        ("net/ipv4/conf/all/arp_ignore", "0"),
+        ("net/ipv4/conf/all/arp_filter", "0"),
     ]
     for device in devices:
         found += [
@@ -206,6 +216,8 @@ def _sysctls(devices: list[str]) -> list[tuple[str, str]]:
                 ("rp_filter", "0"),
                 ("send_redirects", "0"),
                 ("accept_redirects", "0"),
+                ("arp_ignore", "0"),
+                ("arp_filter", "0"),
                 # Where there are rules, the kernel looks up each packet's sender too, only to refuse our own
                 # addresses as senders: half of all lookups, for what the network refuses already.
                 ("accept_local", "1"),

@@ -87,6 +87,11 @@ FAULTS: dict[str, Inject] = {
     "route with a metric in table nic1": ip("route add default via 10.0.0.1 dev ens4 table 1001 metric 500"),
     "nic1 a port of a bridge": ip("link add br0 type bridge", "link set ens5 master br0"),
     "wrong permanent neighbour": ip("neigh replace 10.1.0.1 lladdr 02:00:00:00:00:99 dev ens5 nud permanent"),
+    "local route for a host behind nic1": ip("route add local 10.1.0.10 dev lo table local"),
+    "blackhole rule at 0": ip("rule add pref 0 from 10.0.0.0/24 blackhole"),
+    "multipath route in table nic1": ip(
+        "route add 10.1.0.0/24 table 1001 nexthop via 10.0.0.1 dev ens4 onlink nexthop via 10.1.0.1 dev ens5 onlink"
+    ),
     "table local flushed": ip("route flush table local"),
     "local route of nic0's rule deleted": ip("route del local 10.0.0.9 dev ens4 table local"),
     "local route of nic1's rule deleted": ip("route del local 10.1.0.9 dev ens5 table local"),
@@ -94,6 +99,7 @@ FAULTS: dict[str, Inject] = {
     "forwarding of nic0 off": sysctl("net.ipv4.conf.ens4.forwarding=0"),
     "strict filter on nic1": sysctl("net.ipv4.conf.ens5.rp_filter=1"),
     "strict filter on all": sysctl("net.ipv4.conf.all.rp_filter=1"),
+    "NICs answer no ARP request": sysctl("net.ipv4.conf.all.arp_ignore=8"),
     "ICMP source sysctl off": sysctl("net.ipv4.icmp_errors_use_inbound_ifaddr=0"),
     "packet filter deleted": lambda made: made.run("r", "nft", "delete", "table", "ip", "multinic"),
     "metadata server gone": end("metadata_server"),

@@ -3,12 +3,13 @@
 from typing import Any
 
 import kernel
+import packet_filter
 import pytest
 import reconcile
 from differences import Difference, differences
 from foreign import takeovers
 from model import Router, parse
-from trees import tree
+from trees import mac, tree
 from wanted import BASE_RULES, MAIN, Route, wanted
 from wire import Wire
 
@@ -81,7 +82,7 @@ def test_with_three_networks_each_pair_is_tried() -> None:
 
 def test_only_that_rule_is_deleted() -> None:
     (rule,) = parsed(table="200", src="10.0.0.0", srclen=24, dst="10.1.0.7", iif="ens4", protocol="3")
-    assert rule.selector == "pref 899 from 10.0.0.0/24 to 10.1.0.7/32 iif ens4 protocol 3"
+    assert rule.selector == "pref 899 from 10.0.0.0/24 to 10.1.0.7/32 iif ens4 protocol 3 lookup 200"
 
 
 def observed(router: Router, **changes: Any) -> kernel.Observed:
@@ -99,6 +100,32 @@ def observed(router: Router, **changes: Any) -> kernel.Observed:
         sysctls=dict(target.sysctls),
         filter=None,
     )._replace(**changes)
+
+
+def test_a_nic_with_another_mac_gets_its_own_back() -> None:
+    """Kind 2: found by its permanent address, it sends with one that the network takes nothing from."""
+    router = parse(tree())
+    whole = observed(router)
+    other = whole.links["ens5"]._replace(macs=("02:00:00:00:00:99", mac(1)))
+    assert kernel.devices({1: mac(1)}, {"ens5": other}) == {1: "ens5"}
+    seen = whole._replace(links={**whole.links, "ens5": other})
+    (found,) = differences(wanted(router, DEVICES), seen)
+    assert (found.reason, found.commands) == ("mac-wrong", (f"link set dev ens5 address {mac(1)}",))
+
+
+@pytest.mark.parametrize(
+    ("chain", "closing"),
+    [
+        ("filter hook forward priority filter; policy drop;", True),
+        ("filter hook prerouting priority raw; policy drop;", True),
+        ("filter hook postrouting priority mangle; policy drop;", True),
+        ("filter hook input priority filter; policy drop;", False),
+        ("filter hook forward priority filter; policy accept;", False),
+    ],
+)
+def test_filters_that_close_the_way(chain: str, closing: bool) -> None:
+    """A base chain that drops what no rule of it names, at any place on the way from NIC to NIC."""
+    assert bool(packet_filter.CLOSING_CHAIN.search(f"\t\ttype {chain}\n")) == closing
 
 
 def test_lookups_have_the_last_word() -> None:
@@ -126,12 +153,25 @@ BREAKING = [
     "route append default via 10.0.0.1 dev ens4 table 1001",
     "route add default via 10.0.0.1 dev ens4 table 1001 metric 500",
     "route change default via 10.0.0.1 dev ens4 src 10.0.0.2 proto 213 table 1000 mtu 576",
+    "route add 172.17.1.0/24 tos 0x10 via 10.0.0.1 dev ens4 table 1001 onlink",
+    "route add 172.17.2.0/24 table 1001 nexthop via 10.0.0.1 dev ens4 onlink nexthop via 10.1.0.1 dev ens5 onlink",
+    "route add 172.17.3.0/24 encap ip id 5 dst 10.1.0.10 dev ens5 table 1001",
+    "route change default encap ip id 5 dst 10.0.0.10 via 10.0.0.1 dev ens4 src 10.0.0.2 proto 213 table 1000",
+    "nexthop add id 7 via 10.1.0.10 dev ens5 onlink",
+    "route add 172.17.4.0/24 nhid 7 table 1001",
+    "route add throw 172.17.5.0/24 table 1001",
+    "route add unreachable 172.17.6.0/24 table 1001 metric 7",
     "route add blackhole 172.17.0.0/16 table local",
+    "route add local 10.1.0.10 dev lo table local",
+    "route add broadcast 10.0.0.10 dev ens4 table local",
+    "route add 172.17.7.0/24 tos 0x10 dev ens4 table 1001",
     "route add 10.1.0.0/24 via 10.0.0.1 dev ens4 table 200",
     "rule add from 10.0.0.0/24 lookup 200",
     "rule add to 35.191.0.0/16 lookup main",
     "rule add iif ens4 to 172.17.0.0/16 blackhole",
     "rule add not fwmark 7 lookup 200",
+    "rule add pref 0 iif ens4 lookup 200",
+    "rule add pref 0 from 172.16.0.0/16 blackhole",
     "rule add lookup 200 suppress_prefixlength 0",
 ]
 HARMLESS = {

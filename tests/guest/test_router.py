@@ -112,6 +112,9 @@ SETTINGS = {
     "net.ipv4.conf.ens4.forwarding": "0",
     "net.ipv4.icmp_errors_use_inbound_ifaddr": "0",
     "net.ipv4.conf.ens4.send_redirects": "1",
+    "net.ipv4.conf.all.arp_ignore": "8",
+    "net.ipv4.conf.ens5.arp_filter": "1",
+    "net.ipv4.conf.ens5.accept_local": "0",
 }
 
 
@@ -121,7 +124,8 @@ def test_sysctls_come_back(repaired_router: Wire) -> None:
     router.run("r", "sysctl", "-qw", *(f"{name}={value}" for name, value in SETTINGS.items()))
     names = list(SETTINGS)
     router.wait_for(
-        lambda: router.run("r", "sysctl", "-n", *names).stdout.split() == ["1", "0", "0", "1", "1", "0"], "all of them"
+        lambda: router.run("r", "sysctl", "-n", *names).stdout.split() == ["1", "0", "0", "1", "1", "0", "0", "0", "1"],
+        "all",
     )
 
 
