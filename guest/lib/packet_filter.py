@@ -24,6 +24,9 @@ NETLINK_NETFILTER = 12
 GETGEN, NEWGEN = (10 << 8) | 16, (10 << 8) | 15
 """What generation of its rules the kernel is at: linux/netfilter/nf_tables.h, NFT_MSG_*, subsystem 10."""
 
+FIRST = 1
+"""The generation in which no table has ever been made: nf_tables_init_net in net/netfilter/nf_tables_api.c."""
+
 
 class Listing(NamedTuple):
     """What nft shows.
@@ -69,14 +72,14 @@ def generation() -> int | None:
 
 
 def asked(at: int | None, fresh: bool = True) -> list[tuple[list[str], str]]:
-    """The programs that show it, with their input; none without nft, or where nothing has changed.
+    """The programs that show it, with their input; none without nft, without tables, or where nothing has changed.
 
     Args:
         at: The present generation.
         fresh: Show it also when nothing has changed since the last time, to know the counts.
     """
     nft = program()
-    if nft is None or (not fresh and at is not None and at == _kept.generation):
+    if nft is None or at == FIRST or (not fresh and at is not None and at == _kept.generation):
         return []
     # Asked in one process, nft would show the chains of our table only.
     asked = [([nft, "list", "chains"], "")]

@@ -1,11 +1,13 @@
 """When nft is asked, and when what it shows is still what was loaded."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import packet_filter
 import paths
 import pytest
 from packet_filter import Listing
+from wire import GUEST, PYTHON, Wire
 
 TABLE = "table ip multinic {\n}\n"
 SHOWN = "table ip multinic { # as nft has it\n}\n"
@@ -34,6 +36,7 @@ def test_nothing_is_started_while_nothing_changes() -> None:
     assert len(packet_filter.asked(5, fresh=True)) == 2, "the counts of packets are no change"
     assert len(packet_filter.asked(6, fresh=False)) == 2
     assert len(packet_filter.asked(None, fresh=False)) == 2, "a kernel that tells no generation"
+    assert packet_filter.asked(packet_filter.FIRST) == [], "no table was ever made: the first boot has nothing to ask"
 
 
 def test_what_nft_shows_first_after_loading_is_what_it_must_show() -> None:
@@ -62,6 +65,17 @@ def test_what_nft_refuses_is_told() -> None:
 
 
 @pytest.mark.root
-def test_the_kernel_tells_its_generation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert packet_filter.generation() is not None
+def test_the_kernel_tells_its_generation(make_wire: Callable[..., Wire]) -> None:
+    wire = make_wire()
+    ask = "import sys; sys.path.insert(0, sys.argv[1]); import packet_filter; print(packet_filter.generation())"
+
+    def generation() -> int:
+        return int(wire.run("r", PYTHON, "-ISc", ask, str(GUEST / "lib")).stdout)
+
+    assert generation() == packet_filter.FIRST
+    wire.run("r", "nft", "add table ip other")
+    made = generation()
+    assert made > packet_filter.FIRST
+    assert generation() == made
+    wire.run("r", "nft", "delete table ip other")
+    assert generation() > made
