@@ -219,7 +219,8 @@ class UpdatesArgs(TypedDict):
     wait: NotRequired[bool]
     """Let `pulumi up` wait until every group runs the new template, and fail if one cannot. Default true; always
     false with OPPORTUNISTIC, where true is refused. Without waiting, replaced templates are left in the project,
-    since a group may still use them. Delete them by hand, before `pulumi destroy`: they hold the subnetworks."""
+    since a group may still use them; `multinic templates --delete` clears them, before `pulumi destroy`, since a
+    template holds the subnetworks that it names."""
 
 
 class MultinicRouterArgs(TypedDict):

@@ -6,10 +6,12 @@ import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 HEAVY = ("google", "pulumi", "pulumi_gcp", "requests", "matplotlib", "starlette", "uvicorn", "rich.console")
 LOADED = """
 import sys
+from pathlib import Path
 sys.argv = ["multinic", "--help"]
 from multinic.cli import main
 try:
@@ -51,6 +53,6 @@ def complete(words: str, count: int, home: str) -> str:
     return done.stdout.strip()
 
 
-def test_completion_knows_the_commands_and_is_silent_without_a_fleet(tmp_path) -> None:
+def test_completion_knows_the_commands_and_is_silent_without_a_fleet(tmp_path: Path) -> None:
     assert complete("multinic rol", 1, str(tmp_path)) == "rolling-update"
     assert complete("multinic drain ", 2, str(tmp_path)) == ""

@@ -30,5 +30,5 @@ class AnsweringMachines(NoMachines):
 
 
 if __name__ == "__main__":
-    daemon.NoMachines = AnsweringMachines  # type: ignore[misc]
+    daemon.NoMachines = AnsweringMachines  # type: ignore[attr-defined]
     daemon.main()

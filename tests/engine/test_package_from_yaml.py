@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from multinic.lab.pulumi import cli, engine, environment
+from multinic.lab.pulumi import cli, engine, environment, providers
+from multinic.lab.pulumi.deployment import DeploymentError
 from tests.engine.conftest import REPOSITORY, RunningLab, items
 from tests.plugin.host import PLUGIN
+from tests.unit.snapshots import cleaned
 
 pytestmark = [pytest.mark.engine, pytest.mark.yaml, pytest.mark.slow]
 
@@ -40,16 +42,28 @@ def test_schema_that_the_cli_gets_is_the_stored_one(tmp_path: Path) -> None:
     command = [str(cli.find()), "package", "get-schema", str(PLUGIN)]
     done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert kept_by_the_cli(json.loads(done.stdout)) == kept_by_the_cli(json.loads(STORED.read_text()))
+    assert cleaned(kept_by_the_cli(json.loads(done.stdout))) == kept_by_the_cli(json.loads(STORED.read_text()))
 
 
-def test_yaml_program_brings_a_router_up(tmp_path: Path, lab: RunningLab) -> None:
-    where = {"stack": "test", "endpoint": lab.endpoint, "token": lab.token, "state": tmp_path / "state"}
-    deployment = engine.up(EXAMPLE, config=CONFIG, **where)
-    try:
-        assert [address.rpartition(".")[0] for address in deployment.outputs["addresses"]] == ["10.10.0", "10.20.0"]
-        assert list(deployment.outputs["groups"]) == ["us-central1-a"]
-        assert {service["connectionDraining"]["drainingTimeoutSec"] for service in services(lab)} == {5}
-    finally:
-        deployment.destroy()
-    assert services(lab) == []
+def test_yaml_program_brings_a_router_up_and_then_changes_nothing(tmp_path: Path, answering_lab: RunningLab) -> None:
+    lab = answering_lab
+    with providers.running(lab.endpoint, lab.token) as attached:
+        where: dict[str, Any] = {"stack": "test", "endpoint": lab.endpoint, "token": lab.token, "attached": attached}
+        deployment = engine.up(EXAMPLE, config=CONFIG, state=tmp_path / "state", **where)
+        try:
+            addresses = deployment.outputs["addresses"]
+            assert [address.rpartition(".")[0] for address in addresses] == ["10.10.0", "10.20.0"]
+            assert list(deployment.outputs["groups"]) == ["us-central1-a"]
+            assert {service["connectionDraining"]["drainingTimeoutSec"] for service in services(lab)} == {5}
+            assert deployment.preview() == {}
+        finally:
+            deployment.destroy()
+        assert services(lab) == []
+
+        wrong = tmp_path / "wrong"
+        wrong.mkdir()
+        text = (EXAMPLE / "Pulumi.yaml").read_text().replace("multinic: ../..", f"multinic: {PLUGIN}")
+        (wrong / "Pulumi.yaml").write_text(text.replace("drainingSec: 5", "drainingSec: 9999"))
+        with pytest.raises(DeploymentError, match=r"next_hop\.draining_sec: 9999 is outside 0 to 3600"):
+            engine.up(wrong, config=CONFIG, state=tmp_path / "wrong-state", **where)
+        assert services(lab) == []

@@ -48,6 +48,7 @@ def test_after_a_partial_failure_a_second_try_makes_only_the_rest(project: Proje
     api.refuse["/subnetworks"] = (403, "quotaExceeded", "Quota 'SUBNETWORKS' exceeded. Limit: 1.0 globally.")
     with pytest.raises(DeploymentError, match=r"Subnetwork sub: .*Quota 'SUBNETWORKS' exceeded") as failed:
         project.up(api)
+    assert failed.value.deployment is not None
     assert [made.name for made in failed.value.deployment.resources if made.id and ":providers:" not in made.type] == [
         "net"
     ]
@@ -76,6 +77,7 @@ def test_a_group_that_does_not_come_up_fails_with_its_own_error_and_stays_in_the
         project.up(api)
 
     deployment = failed.value.deployment
+    assert deployment is not None
     assert [made.name for made in deployment.resources if made.id and ":providers:" not in made.type] == ["fleet"]
     deployment.destroy()
     assert api.objects == {}

@@ -53,28 +53,42 @@ print(json.dumps(found))
 """
 
 _MANY = """
-import json, sys, time
-import multinic
+import collections, json, sys, threading, time
+import pulumi, pulumi_gcp as gcp
 from multinic import MultinicRouter, guest_files, testing
 from multinic.parsing import router
 from multinic.problems import Problems
-regions, zones, networks = map(int, sys.argv[1:])
+kind, count = sys.argv[1:3]
+regions, zones, networks = map(int, sys.argv[3:])
 def args(n):
     region = f"us-test{n}"
     nets = [dict(network=f"projects/lab/global/networks/n{i}", cidrs=[f"10.{i}.{n}.0/24"],
         subnetwork=f"projects/lab/regions/{region}/subnetworks/s{i}") for i in range(networks)]
     machine = dict(image="projects/debian-cloud/global/images/debian-12-bookworm-v20260921")
     return dict(region=region, zones=[f"{region}-{z}" for z in "abcdef"[:zones]], networks=nets, machine=machine)
+def plain(n):
+    parent = pulumi.ComponentResource("benchmark:index:Plain", f"plain-{n}")
+    child, link = pulumi.ResourceOptions(parent=parent), "projects/lab/global/networks/n0"
+    for i in range(49):
+        rule = dict(network=link, next_hop_ilb=link, dest_range=f"10.{i}.{n}.0/24", opts=child)
+        link = gcp.compute.Route(f"plain-{n}-{i}", **rule).network
 def program():
     for n in range(regions):
-        MultinicRouter(f"router-{n}", args(n))
+        plain(n) if kind == "plain" else MultinicRouter(f"router-{n}", args(n))
 testing.run(lambda: MultinicRouter("warm", args(0)))
+calls = collections.Counter()
+def note(frame, event, arg):
+    calls[threading.get_ident()] += event == "call"
+if count == "calls":
+    threading.setprofile(note)
+    sys.setprofile(note)
 begin = time.process_time()
 declared = testing.run(program)
 seconds = time.process_time() - begin
+sys.setprofile(None)
 sizes = [len(k) + len(v.encode()) for k, v in guest_files.render(router(args(0), Problems()).fleet).items()]
 print(json.dumps({"seconds": seconds, "resources": len(declared.resources), "all": sum(sizes), "key": max(sizes),
-    "reads": guest_files.read_files.cache_info().misses}))
+    "calls": sum(calls.values()), "reads": guest_files.read_files.cache_info().misses}))
 """
 
 
@@ -83,6 +97,14 @@ def run(code: str, *arguments: object) -> dict[str, Any]:
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def per(found: dict[str, Any], what: str) -> float:
+    return float(found[what] / found["resources"])
+
+
+def grown(runs: dict[str, dict[str, Any]], name: str, base: str) -> float:
+    return per(runs[name], "seconds") / per(runs[base], "seconds")
 
 
 def main() -> None:
@@ -95,13 +117,24 @@ def main() -> None:
     print(f"  library and program / import of the SDK : {own:.2f}   (at most 0.25)")
     registered = statistics.median(one["registered"] / one["sdk"] for one in region)
     print(f"  the SDK's registrations / its import    : {registered:.2f}   ({region[0]['resources']} resources)")
-    many = {name: [run(_MANY, *shape) for _ in range(repeat)] for name, shape in SHAPES.items()}
-    per = {name: statistics.median(one["seconds"] / one["resources"] for one in runs) for name, runs in many.items()}
-    base = per["10 x 3 x 4"]
-    print("Regions x zones x networks in one program, CPU time a resource beside that of 10 x 3 x 4 (1.0 is linear)")
-    for name, runs in many.items():
-        print(f"  {name:<11}: {per[name] / base:.2f}   {runs[0]['resources']} resources")
-    last = many["40 x 3 x 4"][0]
+    rounds = [
+        {
+            kind: {name: run(_MANY, kind, "time", *shape) for name, shape in SHAPES.items()}
+            for kind in ("router", "plain")
+        }
+        for _ in range(repeat)
+    ]
+    base = "10 x 3 x 4"
+    called = {name: per(run(_MANY, "router", "calls", *shape), "calls") for name, shape in SHAPES.items()}
+    print(f"Regions x zones x networks in one program, a resource's cost beside that of {base} (1.0 is linear):")
+    print("  Python functions called, CPU time, and CPU time in a program of as many plain resources without multinic")
+    for name, one in rounds[0]["router"].items():
+        own, sdk = (
+            statistics.median(grown(kinds[kind], name, base) for kinds in rounds) for kind in ("router", "plain")
+        )
+        resources = f"{one['resources']} resources"
+        print(f"  {name:<11}: calls {called[name] / called[base]:.2f}, time {own:.2f}, plain {sdk:.2f}   {resources}")
+    last = rounds[0]["router"]["40 x 3 x 4"]
     print("Metadata of one router between four networks")
     print(f"  all together : {last['all'] / 1024:.0f} KB of 200; largest key {last['key'] / 1024:.0f} KB of 64")
     print(f"  readings of the guest's files in a run of 40 regions: {last['reads']}")

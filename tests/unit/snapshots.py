@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent / "snapshots"
+
+
+def cleaned(schema: Any) -> Any:
+    """Returns a schema with its texts as Python 3.13 has docstrings: without the indentation of the source."""
+    if isinstance(schema, list):
+        return [cleaned(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_text = {key: key == "description" and isinstance(value, str) for key, value in schema.items()}
+    return {key: inspect.cleandoc(value) if is_text[key] else cleaned(value) for key, value in schema.items()}
 
 
 def compare(name: str, text: str) -> None:

@@ -64,7 +64,7 @@ def test_no_module_of_the_components_turns_annotations_into_strings() -> None:
 def schema() -> dict[str, Any]:
     """What other languages see. Made in a process of its own: the SDK's provider modules and Google's client each
     bring a protobuf file with `google.rpc.Status`, and one process cannot hold both."""
-    return json.loads(
+    made: dict[str, Any] = json.loads(
         python(f"""
 import json
 from pulumi.provider.experimental.analyzer import Analyzer
@@ -76,10 +76,11 @@ parts = (found["component_definitions"], found["type_definitions"], dependencies
 print(json.dumps(generate_schema("multinic", "0.0.0", None, *parts).to_json()))
 """)
     )
+    return made
 
 
 def test_schema_is_what_it_was(schema: dict[str, Any]) -> None:
-    snapshots.compare("schema.json", json.dumps(schema, indent=2, sort_keys=True) + "\n")
+    snapshots.compare("schema.json", json.dumps(snapshots.cleaned(schema), indent=2, sort_keys=True) + "\n")
 
 
 def test_every_input_of_the_schema_is_described(schema: dict[str, Any]) -> None:

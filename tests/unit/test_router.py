@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -245,7 +246,7 @@ def test_service_account_may_write_logs_and_nothing_else() -> None:
 
 def test_names_of_any_length_become_names_that_google_cloud_takes(preview: bool) -> None:
     for name in ("a" * 300, "Ä" * 63, "x y", "9", "-"):
-        declared = testing.run(lambda name=name: MultinicRouter(name, router_args(generation="v2")), preview=preview)
+        declared = testing.run(partial(MultinicRouter, name, router_args(generation="v2")), preview=preview)
         for one in declared.resources:
             if one.custom:
                 assert re.fullmatch(r"[a-z]([-a-z0-9]{0,53}[a-z0-9])?", one.name), one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multinic import InputError, endpoints, networks, parsing
@@ -31,7 +31,7 @@ PATHS = [
 
 
 @given(path=st.sampled_from(PATHS), value=anything)
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 def test_one_arbitrary_input(path: str, value: Any) -> None:
     found = Problems()
     result = parsing.router(put(dict(router_args()), path, value), found)
@@ -43,7 +43,7 @@ def test_one_arbitrary_input(path: str, value: Any) -> None:
 
 
 @given(value=anything)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_arbitrary_inputs_altogether(value: Any) -> None:
     for parse in (parsing.router, parsing.fleet, networks.parse, endpoints.parse):
         found = Problems()
@@ -56,7 +56,7 @@ ranges = st.builds(lambda a, b, bits: f"{a}.{b}.0.0/{bits}", st.integers(10, 12)
 
 
 @given(left=st.lists(ranges, min_size=1, max_size=4), right=st.lists(ranges, min_size=1, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_accepted_ranges_never_overlap(left: list[str], right: list[str]) -> None:
     args = put(put(dict(router_args()), "networks.0.cidrs", left), "networks.1.cidrs", right)
     found = Problems()
