@@ -233,6 +233,12 @@ class Substrate(Protocol):
     def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
         """Sets the function that gives a machine's metadata tree, ``{"instance": …, "project": …}``."""
 
+    def serve_guest_attributes(self, change: Callable[[str, str, str, str | None], tuple[int, str]]) -> None:
+        """Sets the function that writes a VM's guest attribute.
+
+        It takes the machine's key, namespace, key and value (None deletes), and gives HTTP status and text.
+        """
+
     def serve_logging(self, write: Callable[[bytes], tuple[int, bytes]]) -> None:
         """Sets the function that takes the body of a VM's ``entries:write``; it gives HTTP status and body."""
 
@@ -299,6 +305,9 @@ class NoMachines:
         pass
 
     def serve_metadata(self, metadata_of: Callable[[str], dict[str, Any] | None]) -> None:
+        pass
+
+    def serve_guest_attributes(self, change: Callable[[str, str, str, str | None], tuple[int, str]]) -> None:
         pass
 
     def serve_logging(self, write: Callable[[bytes], tuple[int, bytes]]) -> None:

@@ -48,7 +48,7 @@ class Addresses(Resource):
     noun = "address"
     kind = "address"
     served: ClassVar = {"regions": "addresses"}
-    verbs = ("insert", "get", "list", "aggregatedList", "delete", "setLabels")
+    verbs = ("insert", "get", "list", "aggregatedList", "delete", "setLabels", "testIamPermissions")
     references = (
         Reference("subnetwork", "subnetworks"),
         Reference("network", "networks", scope="global"),

@@ -74,18 +74,18 @@ class Autoscalers(Resource):
     noun = "autoscaler"
     kind = "autoscaler"
     served: ClassVar = {"zones": "autoscalers", "regions": "regionAutoscalers"}
-    verbs = ("insert", "get", "list", "aggregatedList", "patch", "update", "delete")
+    verbs = ("insert", "get", "list", "aggregatedList", "patch", "update", "delete", "testIamPermissions")
     references = (Reference("target", "instanceGroupManagers"),)
     rules = RULES
 
     @override
     def parameter_names(self) -> tuple[str, ...]:
-        return ("autoscaler",)
+        return ("autoscaler", "resource")
 
     @override
     def target(self, call: Call) -> str:
         # PUT and PATCH name the autoscaler in the query, or by the body's own name.
-        if "autoscaler" not in call.params:
+        if not any(name in call.params for name in self.parameter_names()):
             if not call.body.get("name"):
                 raise required("name")
             self.cloud.require_place(call.scope)

@@ -121,7 +121,7 @@ class BackendServices(Resource):
     noun = "backend_service"
     kind = "backendService"
     served: ClassVar = {"regions": "regionBackendServices"}
-    verbs = ("insert", "get", "list", "patch", "update", "delete")
+    verbs = ("insert", "get", "list", "patch", "update", "delete", "testIamPermissions")
     references = (
         Reference("backends[].group", "instanceGroups"),
         Reference("healthChecks[]", "healthChecks"),

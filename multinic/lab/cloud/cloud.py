@@ -23,6 +23,7 @@ from .fabric import Fabric
 from .firewalls import Firewalls
 from .forwarding_rules import ForwardingRules
 from .groups import Groups
+from .guest_attributes import GuestAttributes
 from .health import Health
 from .health_checks import HealthChecks
 from .images import Images
@@ -107,6 +108,7 @@ class Cloud:
         self.backend_services = BackendServices(self)
         self.forwarding_rules = ForwardingRules(self)
         self.instances = Instances(self)
+        self.guest_attributes = GuestAttributes(self)
         self.disks = Disks(self)
         self.routers = Routers(self)
         self.resource_policies = ResourcePolicies(self)
@@ -124,6 +126,7 @@ class Cloud:
         """Begins to act. After a kill this is like a region after a power cut: all machines that ran start again."""
         self.substrate.listen(self.machines.on_event)
         self.substrate.serve_metadata(self.metadata)
+        self.substrate.serve_guest_attributes(self.guest_attributes.change)
         self.fabric.start()
         self.substrate.keep_only([int(value["id"]) for _, value in self.store.everywhere("instances")])
         for key, value in list(self.store.everywhere("instances")):

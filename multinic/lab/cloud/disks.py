@@ -23,7 +23,7 @@ class Disks(Resource):
     noun = "disk"
     kind = "disk"
     served: ClassVar = {"zones": "disks"}
-    verbs = ("get", "list", "aggregatedList", "delete", "setLabels")
+    verbs = ("get", "list", "aggregatedList", "delete", "setLabels", "testIamPermissions")
 
     def make(self, zone: str, name: str, attached: Object) -> str:
         """Makes the disk that an instance asks for; gives its key."""

@@ -124,7 +124,7 @@ class Firewalls(Resource):
     noun = "firewall"
     kind = "firewall"
     served: ClassVar = {"global": "firewalls"}
-    verbs = ("insert", "get", "list", "patch", "update", "delete")
+    verbs = ("insert", "get", "list", "patch", "update", "delete", "testIamPermissions")
     references = (Reference("network", "networks", scope="global"),)
     defaults: ClassVar = {
         "direction": "INGRESS",

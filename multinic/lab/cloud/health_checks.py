@@ -118,7 +118,7 @@ class HealthChecks(Resource):
     noun = "health_check"
     kind = "healthCheck"
     served: ClassVar = {"global": "healthChecks", "regions": "regionHealthChecks"}
-    verbs = ("insert", "get", "list", "aggregatedList", "patch", "update", "delete")
+    verbs = ("insert", "get", "list", "aggregatedList", "patch", "update", "delete", "testIamPermissions")
     defaults: ClassVar = {
         "checkIntervalSec": 5,
         "timeoutSec": 5,

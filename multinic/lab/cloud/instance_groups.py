@@ -23,7 +23,7 @@ class InstanceGroups(Resource):
     noun = "instance_group"
     kind = "instanceGroup"
     served: ClassVar = {"zones": "instanceGroups", "regions": "regionInstanceGroups"}
-    verbs = ("get", "list", "aggregatedList")
+    verbs = ("get", "list", "aggregatedList", "testIamPermissions")
 
     @override
     def handlers(self) -> dict[str, Handler]:

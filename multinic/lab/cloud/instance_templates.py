@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from .call import Call
+from .call import Call, Handler
 from .errors import required
 from .instance_properties import Properties
 from .links import split
@@ -25,6 +25,11 @@ class InstanceTemplates(Resource):
     kind = "instanceTemplate"
     served: ClassVar = {"global": "instanceTemplates", "regions": "regionInstanceTemplates"}
     verbs = ("insert", "get", "list", "aggregatedList", "delete")
+
+    @override
+    def methods(self) -> dict[str, Handler]:
+        # v1 has this one for global templates only.
+        return super().methods() | {"instanceTemplates.testIamPermissions": self.test_permissions}
 
     @override
     def target(self, call: Call) -> str:

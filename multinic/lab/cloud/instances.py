@@ -28,7 +28,7 @@ class Instances(Resource):
     noun = "instance"
     kind = "instance"
     served: ClassVar = {"zones": "instances"}
-    verbs = ("insert", "get", "list", "aggregatedList", "delete", "setLabels")
+    verbs = ("insert", "get", "list", "aggregatedList", "delete", "setLabels", "testIamPermissions")
     defaults: ClassVar = {"canIpForward": False, "deletionProtection": False}
 
     @override
@@ -42,12 +42,16 @@ class Instances(Resource):
             "setServiceAccount": lambda call: self.set_while_stopped(
                 call, "setServiceAccount", serviceAccounts=[call.body] if call.body.get("email") else []
             ),
+            "setScheduling": self.set_scheduling,
+            "updateShieldedInstanceConfig": lambda call: self.set_while_stopped(
+                call, "updateShieldedInstanceConfig", shieldedInstanceConfig=call.body
+            ),
             "start": self.start,
             "stop": self.stop,
             "reset": self.reset,
             "simulateMaintenanceEvent": self.simulate_maintenance_event,
             "getSerialPortOutput": self.serial_output,
-            "getGuestAttributes": self.guest_attributes,
+            "getGuestAttributes": lambda call: self.cloud.guest_attributes.get(call),
         }
 
     def insert(self, call: Call) -> Answer:
@@ -235,6 +239,28 @@ class Instances(Resource):
         self.write(key, deletionProtection=bool(call.params.get("deletionProtection", True)))
         return self.cloud.operations.done("setDeletionProtection", call.scope, key)
 
+    def set_scheduling(self, call: Call) -> Answer:
+        """Replaces the scheduling; what makes a Spot VM of an ordinary one, or the opposite, only of a stopped one.
+
+        Changed while it runs: https://cloud.google.com/compute/docs/instances/host-maintenance-overview
+        """
+        key = self.target(call)
+        old = self.store.require(key)
+        value = {**copy.deepcopy(old), "scheduling": call.body}
+        Properties(self.cloud, value, "", split(key).scope).complete()
+        if is_spot(value) != is_spot(old):
+            self._require_stopped(key, old, "a change of the provisioning model")
+        self.write(key, scheduling=value["scheduling"])
+        return self.cloud.operations.done("setScheduling", call.scope, key)
+
+    def _require_stopped(self, key: str, instance: Object, purpose: str) -> None:
+        if instance["status"] != "TERMINATED":
+            raise ApiError(
+                400,
+                "resourceNotReady",
+                f"The instance '{name_of(key)}' is {instance['status']}: it must be stopped for {purpose}.",
+            )
+
     def set_while_stopped(self, call: Call, method: str, **changes: Any) -> Answer:
         """Changes what a running instance cannot change; takes effect with the next start.
 
@@ -242,12 +268,7 @@ class Instances(Resource):
         """
         key = self.target(call)
         old = self.store.require(key)
-        if old["status"] != "TERMINATED":
-            raise ApiError(
-                400,
-                "resourceNotReady",
-                f"The instance '{name_of(key)}' is {old['status']}: it must be stopped for {method}.",
-            )
+        self._require_stopped(key, old, method)
         value = {**copy.deepcopy(old), **changes}
         Properties(self.cloud, value, "", split(key).scope).complete()
         for account in value.get("serviceAccounts", []):
@@ -311,11 +332,3 @@ class Instances(Resource):
             "next": str(min(len(output), start + 1_048_576)),
             "selfLink": link(key) + "/serialPort",
         }
-
-    def guest_attributes(self, call: Call) -> Answer:
-        """Guests of the lab write none."""
-        key = self.target(call)
-        self.store.require(key)
-        raise ApiError(
-            404, "notFound", f"The resource '{key}/guestAttributes/' of type 'Guest Attribute' was not found."
-        )

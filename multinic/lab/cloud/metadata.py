@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from . import addressing
+from . import addressing, guest_attributes
 from .links import key_of, name_of
 from .store import Object, Store
 
@@ -38,6 +38,7 @@ def tree(
     value = store.get(key)
     if value is None:
         return None
+    written = guest_attributes.of(value)
     zone = name_of(value["zone"])
     scheduling = value.get("scheduling") or {}
     return {
@@ -55,6 +56,7 @@ def tree(
                 }
                 for disk in value.get("disks", [])
             ],
+            **({} if written is None else {"guestAttributes": written}),
             "hostname": value.get("hostname") or f"{value['name']}.{zone}.c.{project}.internal",
             "id": int(value["id"]),
             "machineType": f"projects/{number}/machineTypes/{name_of(value['machineType'])}",

@@ -91,6 +91,7 @@ class Resource:
             "update": self.update,
             "delete": self.delete,
             "setLabels": self.set_labels,
+            "testIamPermissions": self.test_permissions,
         }
         own = {name: common[name] for name in self.verbs} | self.handlers()
         first = next(iter(self.served.values()))
@@ -287,3 +288,8 @@ class Resource:
         self.stamp(value)
         self.store.put(key, value)
         return self.cloud.operations.done("setLabels", call.scope, key)
+
+    def test_permissions(self, call: Call) -> Answer:
+        """Those of the permissions asked for that the caller has: all, as the lab's token may do everything."""
+        self.store.require(self.target(call))
+        return {"permissions": list(call.body.get("permissions", []))}

@@ -27,7 +27,7 @@ class ResourcePolicies(Resource):
     noun = "resource_policy"
     kind = "resourcePolicy"
     served: ClassVar = {"regions": "resourcePolicies"}
-    verbs = ("insert", "get", "list", "aggregatedList", "delete")
+    verbs = ("insert", "get", "list", "aggregatedList", "delete", "testIamPermissions")
     rules = RULES
 
     @override

@@ -61,6 +61,7 @@ class Routes(Resource):
     noun = "route"
     kind = "route"
     served: ClassVar = {"global": "routes"}
+    verbs = ("insert", "get", "list", "delete", "testIamPermissions")
     references = (Reference("network", "networks", scope="global"),)
     rules = RULES
 

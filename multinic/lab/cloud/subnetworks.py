@@ -68,7 +68,7 @@ class Subnetworks(Resource):
     noun = "subnetwork"
     kind = "subnetwork"
     served: ClassVar = {"regions": "subnetworks"}
-    verbs = ("insert", "get", "list", "aggregatedList", "patch", "delete")
+    verbs = ("insert", "get", "list", "aggregatedList", "patch", "delete", "testIamPermissions")
     references = (Reference("network", "networks", scope="global"),)
     defaults: ClassVar = {
         "privateIpGoogleAccess": False,

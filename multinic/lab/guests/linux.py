@@ -118,6 +118,10 @@ class LinuxSubstrate:
         """See `Substrate.serve_metadata`."""
         self._metadata.metadata_of = metadata_of
 
+    def serve_guest_attributes(self, change: Callable[[str, str, str, str | None], tuple[int, str]]) -> None:
+        """See `Substrate.serve_guest_attributes`."""
+        self._metadata.change_guest_attribute = change
+
     def serve_logging(self, write: Callable[[bytes], tuple[int, bytes]]) -> None:
         """See `Substrate.serve_logging`."""
         self._apis.write_log = write

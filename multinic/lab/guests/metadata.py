@@ -14,9 +14,14 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 PREFIX = "/computeMetadata/v1"
-VERBATIM = {"attributes", "serviceAccounts"}
-"""Folders whose children are named by users; all others are written-with-hyphens in paths and camelCase in JSON."""
+VERBATIM = {"attributes": 1, "serviceAccounts": 1, "guestAttributes": 2}
+"""Folders below which so many levels are named by users; all others are written-with-hyphens in paths and camelCase in
+JSON."""
 TOKEN_SECONDS = 3599
+GUEST_ATTRIBUTES = ("instance", "guest-attributes")
+"""Where programs of the VM may write.
+
+https://cloud.google.com/compute/docs/metadata/manage-guest-attributes"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Answer:
         return hashlib.sha256(self.body).hexdigest()[:16]
 
 
+DISABLED = Answer(403, b"Guest attributes endpoint access is disabled.\n", "text/html; charset=UTF-8")
 MISSING = Answer(404, b"Not found\n", "text/html; charset=UTF-8")
 
 
@@ -99,7 +105,7 @@ def answer(tree: dict[str, Any], query: Query, token: str) -> Answer:
         return Answer(200, json.dumps(body).encode(), "application/json")
     found = _find(tree, path)
     if found is None:
-        return MISSING
+        return DISABLED if path[:2] == GUEST_ATTRIBUTES and "guestAttributes" not in tree["instance"] else MISSING
     value, verbatim = found
     if isinstance(value, (dict, list)):
         if query.recursive and query.text:
@@ -115,26 +121,31 @@ def answer(tree: dict[str, Any], query: Query, token: str) -> Answer:
     return Answer(200, str(value).encode())
 
 
-def _find(tree: dict[str, Any], path: tuple[str, ...]) -> tuple[Any, bool] | None:
-    """The value at a path, and whether its children's names are taken as they are."""
+def _find(tree: dict[str, Any], path: tuple[str, ...]) -> tuple[Any, int] | None:
+    """The value at a path, and on how many levels below it names are taken as they are."""
     value: Any = tree
-    verbatim = False
+    verbatim = 0
     for part in path:
         if isinstance(value, list):
             if not part.isdigit() or int(part) >= len(value):
                 return None
-            value, verbatim = value[int(part)], False
+            value, verbatim = value[int(part)], 0
         elif isinstance(value, dict):
             name = part if verbatim or part in value else _camel(part)
             if name not in value:
                 return None
-            value, verbatim = value[name], name in VERBATIM and not verbatim
+            value, verbatim = value[name], _below(name, verbatim)
         else:
             return None
     return value, verbatim
 
 
-def _listing(value: dict[str, Any] | list[Any], verbatim: bool) -> list[str]:
+def _below(name: str, verbatim: int) -> int:
+    """On how many levels below a name names are taken as they are; `verbatim` is the same for the name itself."""
+    return verbatim - 1 if verbatim else VERBATIM.get(name, 0)
+
+
+def _listing(value: dict[str, Any] | list[Any], verbatim: int) -> list[str]:
     items = enumerate(value) if isinstance(value, list) else sorted(value.items())
     return [
         f"{name if verbatim else _hyphens(str(name))}{'/' if isinstance(child, (dict, list)) else ''}"
@@ -142,14 +153,14 @@ def _listing(value: dict[str, Any] | list[Any], verbatim: bool) -> list[str]:
     ]
 
 
-def _flat(value: Any, prefix: str, verbatim: bool) -> list[str]:
+def _flat(value: Any, prefix: str, verbatim: int) -> list[str]:
     if not isinstance(value, (dict, list)):
         return [f"{prefix} {value}"]
     items = enumerate(value) if isinstance(value, list) else sorted(value.items())
     lines = []
     for name, child in items:
         shown = str(name) if verbatim else _hyphens(str(name))
-        lines += _flat(child, f"{prefix}/{shown}" if prefix else shown, name in VERBATIM and not verbatim)
+        lines += _flat(child, f"{prefix}/{shown}" if prefix else shown, _below(str(name), verbatim))
     return lines
 
 

@@ -27,6 +27,7 @@ class MetadataServer:
             token: What service accounts of VMs get as access token.
         """
         self.metadata_of: Callable[[str], dict[str, Any] | None] = lambda _: None
+        self.change_guest_attribute: Callable[[str, str, str, str | None], tuple[int, str]] = lambda *_: (404, "")
         self._token = token
         self._machines: dict[tuple[str, str], str] = {}
         self._listeners = Listeners()
@@ -84,9 +85,9 @@ class MetadataServer:
         """The answer, after a wait if asked for; None if the asker has gone meanwhile."""
         if request.headers.get("metadata-flavor") != "Google" or "x-forwarded-for" in request.headers:
             return FORBIDDEN
-        if request.method not in {"GET", "HEAD"}:
-            return Answer(405, b"Method not allowed\n", "text/html; charset=UTF-8")
         query = metadata.parse(request.target)
+        if request.method not in {"GET", "HEAD"}:
+            return self._change(machine, request, query.path if query else ())
         if query is None:
             listing = Answer(200, b"computeMetadata/\n")
             return listing if request.target in {"", "/"} else metadata.MISSING
@@ -106,6 +107,14 @@ class MetadataServer:
                 return None
             if ends is not None and asyncio.get_running_loop().time() >= ends:
                 return answer
+
+    def _change(self, machine: str, request: Request, path: tuple[str, ...]) -> Answer:
+        """Guest attributes are the one thing that a VM may write."""
+        if request.method not in {"PUT", "DELETE"} or path[:2] != metadata.GUEST_ATTRIBUTES or len(path) != 4:
+            return Answer(405, b"Method not allowed\n", "text/html; charset=UTF-8")
+        value = request.body.decode(errors="replace") if request.method == "PUT" else None
+        status, text = self.change_guest_attribute(machine, path[2], path[3], value)
+        return Answer(status, text.encode())
 
 
 async def _until(change: asyncio.Event, ends: float | None, reader: asyncio.StreamReader) -> bool:

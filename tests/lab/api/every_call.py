@@ -65,13 +65,36 @@ def compute() -> list[OneCall]:
     calls = list(_compute())
     aggregated = [call.method.partition(".")[0] for call in calls if call.method.endswith(".insert")]
     # Right before the first deletion, when there is something of each kind.
+    more = list(_permissions())
     first = next(index for index, call in enumerate(calls) if call.method.endswith(".delete"))
-    more = [
+    more += [
         OneCall(f"{resource}.aggregatedList", {"project": "lab"})
         for resource in (*aggregated, "backendServices", "disks", "instanceGroups", "machineTypes", "globalOperations")
         if not resource.startswith("region") and resource not in NO_AGGREGATED_LIST
     ]
     return calls[:first] + more + calls[first:]
+
+
+def _permissions() -> Iterator[OneCall]:
+    asked = {"permissions": ["compute.instances.get"]}
+    for where, resources in (
+        ({}, {"firewalls": "fw", "healthChecks": "hc", "instanceTemplates": "t1", "routes": "to-b"}),
+        (
+            {"region": REGION},
+            {
+                "addresses": "ilb",
+                "regionAutoscalers": "as",
+                "regionBackendServices": "bs",
+                "regionHealthChecks": "hc",
+                "regionInstanceGroups": "fleet",
+                "resourcePolicies": "spread",
+                "subnetworks": "sub",
+            },
+        ),
+        ({"zone": ZONE}, {"autoscalers": "as", "disks": "vm", "instanceGroups": "fleet", "instances": "vm"}),
+    ):
+        for resource, name in resources.items():
+            yield OneCall(f"{resource}.testIamPermissions", {"project": "lab", **where, "resource": name}, asked)
 
 
 NO_AGGREGATED_LIST = ("networks", "firewalls", "routes")
@@ -176,6 +199,8 @@ def _machines(project: dict[str, Any], region: dict[str, Any], zone: dict[str, A
     default = {"email": "470470470470-compute@developer.gserviceaccount.com"}
     default["scopes"] = ["https://www.googleapis.com/auth/cloud-platform"]
     yield OneCall("instances.setServiceAccount", this, default)
+    yield OneCall("instances.setScheduling", this, {**vm["scheduling"], "instanceTerminationAction": "STOP"})
+    yield OneCall("instances.updateShieldedInstanceConfig", this, {"enableSecureBoot": True})
     yield OneCall("instances.start", this)
     yield OneCall("instances.simulateMaintenanceEvent", this)
     yield OneCall("disks.get", {**zone, "disk": "vm"})

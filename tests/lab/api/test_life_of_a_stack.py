@@ -156,7 +156,19 @@ def test_what_the_plugin_changes_of_a_stopped_instance_and_of_a_groups_ports(doo
     assert (code, reason) == (400, "resourceNotReady")
     assert "must be stopped" in message
 
+    # The host's maintenance policy changes under a running VM, its provisioning model does not.
+    policy = {"onHostMaintenance": "TERMINATE", "automaticRestart": False}
+    door.ok("POST", f"{client}/setScheduling", policy)
+    assert door.ok("GET", client)["scheduling"].items() >= policy.items()
+    spot = {"provisioningModel": "SPOT", "automaticRestart": False, "onHostMaintenance": "TERMINATE"}
+    assert "must be stopped" in door.refused("POST", f"{client}/setScheduling", spot)[2]
+    assert "Spot" in door.refused("POST", f"{client}/setScheduling", spot | {"automaticRestart": True})[2]
+    secure = {"enableSecureBoot": True, "enableVtpm": True}
+    assert "must be stopped" in door.refused("PATCH", f"{client}/updateShieldedInstanceConfig", secure)[2]
+
     door.ok("POST", f"{client}/stop")
+    door.ok("POST", f"{client}/setScheduling", spot)
+    door.ok("PATCH", f"{client}/updateShieldedInstanceConfig", secure)
     door.ok("POST", f"{client}/setMachineType", larger)
     door.ok("POST", f"{client}/setServiceAccount", account)
     door.ok("POST", f"{client}/setMinCpuPlatform", {"minCpuPlatform": "Intel Ice Lake"})
@@ -169,6 +181,7 @@ def test_what_the_plugin_changes_of_a_stopped_instance_and_of_a_groups_ports(doo
     assert got["status"] == "RUNNING"
     assert got["machineType"].endswith("/zones/us-central1-a/machineTypes/n2-standard-8")
     assert (got["serviceAccounts"], got["minCpuPlatform"]) == ([account], "Intel Ice Lake")
+    assert (got["scheduling"]["preemptible"], got["shieldedInstanceConfig"]) == (True, secure)
 
     ports = [{"name": "traffic", "port": 9001}]
     door.ok("POST", f"{base}/instanceGroups/fleet-a/setNamedPorts", {"namedPorts": ports})

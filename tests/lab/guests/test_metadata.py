@@ -98,11 +98,15 @@ class Http:
     def __init__(self, inside: Namespace) -> None:
         self._inside = inside
 
-    async def get(self, target: str, *headers: str) -> tuple[int, dict[str, str], str]:
+    async def get(
+        self, target: str, *headers: str, verb: str = "GET", body: str = ""
+    ) -> tuple[int, dict[str, str], str]:
         connection = self._inside.socket(socket.AF_INET, socket.SOCK_STREAM)
         await asyncio.get_running_loop().sock_connect(connection, ("169.254.169.254", 80))
         reader, writer = await asyncio.open_connection(sock=connection)
-        writer.write("\r\n".join([f"GET {target} HTTP/1.1", "Host: m", "Connection: close", *headers, "", ""]).encode())
+        more = [f"Content-Length: {len(body.encode())}"] if body else []
+        head = [f"{verb} {target} HTTP/1.1", "Host: m", "Connection: close", *headers, *more]
+        writer.write("\r\n".join([*head, "", body]).encode())
         try:
             text = (await reader.read()).decode()
         finally:
@@ -114,8 +118,8 @@ class Http:
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
         return int(lines[0].split()[1]), fields, body
 
-    async def metadata(self, target: str) -> tuple[int, dict[str, str], str]:
-        return await self.get(f"/computeMetadata/v1{target}", "Metadata-Flavor: Google")
+    async def metadata(self, target: str, **more: str) -> tuple[int, dict[str, str], str]:
+        return await self.get(f"/computeMetadata/v1{target}", "Metadata-Flavor: Google", **more)
 
 
 async def server(folder: Path) -> None:
@@ -176,6 +180,28 @@ async def server(folder: Path) -> None:
     assert loop.time() - began > 0.9 and again["etag"] == fields["etag"]
     for old in ("NONE", "0", etag):
         assert (await asyncio.wait_for(one.metadata(f"{waiting}&last_etag={old}&timeout_sec=60"), 20))[0] == 200
+
+    # Guest attributes: written by the VM whose they are, where that is enabled; nothing else can be written.
+    written: list[tuple[str, str, str, str | None]] = []
+
+    def change(*what: Any) -> tuple[int, str]:
+        written.append(what)
+        return 200, ""
+
+    served.change_guest_attribute = change
+    trees["vm1"]["instance"]["guestAttributes"] = {"my-space": {"my-key": "x"}}
+    assert (await one.metadata("/instance/guest-attributes/my-space/my-key"))[2] == "x"
+    assert (await one.metadata("/instance/guest-attributes/my-space/"))[2] == "my-key\n"
+    assert (await one.metadata("/instance/guest-attributes/mySpace/"))[0] == 404
+    status, _, body = await two.metadata("/instance/guest-attributes/")
+    assert (status, body) == (403, "Guest attributes endpoint access is disabled.\n")
+    assert (await one.metadata("/instance/guest-attributes/s/k", verb="PUT", body="väl\nue"))[0] == 200
+    assert (await one.metadata("/instance/guest-attributes/s/k", verb="DELETE"))[0] == 200
+    assert written == [("vm1", "s", "k", "väl\nue"), ("vm1", "s", "k", None)]
+    for path in ("attributes/a", "guest-attributes/s", "guest-attributes/s/k/more"):
+        assert (await one.metadata(f"/instance/{path}", verb="PUT", body="x"))[0] == 405
+    assert (await one.get("/computeMetadata/v1/instance/guest-attributes/s/k", verb="PUT", body="x"))[0] == 403
+    assert len(written) == 2
 
     # A waiting request does not keep a network from being removed.
     hanging = asyncio.create_task(one.metadata(waiting))

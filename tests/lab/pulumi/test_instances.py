@@ -73,3 +73,16 @@ def test_a_running_instance_is_not_stopped_unasked(api: FakeApi) -> None:
     with pytest.raises(ApiError, match="Changing machineType of a started instance requires stopping it"):
         provider.update(TOKEN, f"{PLACE}/client", inputs, state, changed, 5)
     assert {one["method"] for one in api.requests} == {"GET"}
+
+
+def test_scheduling_changes_while_it_runs_and_shielding_at_rest(api: FakeApi) -> None:
+    provider, inputs, state = _made(api)
+    api.requests.clear()
+    wanted = inputs | {"scheduling": {"automaticRestart": False}, "shieldedInstanceConfig": {"enableSecureBoot": True}}
+    checked, problems = provider.check(TOKEN, "client", inputs, wanted, bytes(32))
+    assert problems == []
+    provider.update(TOKEN, f"{PLACE}/client", inputs, state, checked, 5)
+    sent = {one["path"].rpartition("/")[2]: one["body"] for one in api.requests if one["method"] in ("POST", "PATCH")}
+    assert list(sent) == ["setScheduling", "stop", "updateShieldedInstanceConfig", "start"]
+    assert sent["setScheduling"]["automaticRestart"] is False
+    assert sent["updateShieldedInstanceConfig"]["enableSecureBoot"] is True

@@ -118,13 +118,14 @@ def _nic_links(nic: Document) -> Document:
     return found | ({"accessConfigs": configs} if configs else {})
 
 
-_AT_REST = ("machineType", "minCpuPlatform", "serviceAccount")
+_AT_REST = ("machineType", "minCpuPlatform", "serviceAccount", "shieldedInstanceConfig")
 """What is changed of a stopped VM only."""
 
 _CHANGEABLE = {
     "metadata",
     "tags",
     "labels",
+    "scheduling",
     "deletionProtection",
     "desiredStatus",
     "allowStoppingForUpdate",
@@ -149,6 +150,9 @@ def _update(change: Change) -> None:
     if change.touches("labels"):
         labels = {"labelFingerprint": live.get("labelFingerprint"), "labels": with_provisioned(change.new)}
         change.run("POST", f"{change.path}/setLabels", labels)
+    if change.touches("scheduling"):
+        body = INSTANCE.fields.encode(change.new, change.scope)
+        change.run("POST", f"{change.path}/setScheduling", body.get("scheduling") or {})
     if change.touches("deletionProtection"):
         wanted = str(bool(change.new.get("deletionProtection"))).lower()
         change.run("POST", f"{change.path}/setDeletionProtection", None, deletionProtection=wanted)
@@ -179,6 +183,9 @@ def _update_at_rest(change: Change) -> None:
         change.run("POST", f"{change.path}/setMachineType", {"machineType": body["machineType"]})
     if change.touches("serviceAccount"):
         change.run("POST", f"{change.path}/setServiceAccount", (body.get("serviceAccounts") or [{"email": ""}])[0])
+    if change.touches("shieldedInstanceConfig"):
+        shielded = body.get("shieldedInstanceConfig") or {}
+        change.run("PATCH", f"{change.path}/updateShieldedInstanceConfig", shielded)
     if (status == "RUNNING" and wanted != "TERMINATED") or wanted == "RUNNING":
         change.run("POST", f"{change.path}/start", None)
 
