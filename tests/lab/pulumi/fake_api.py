@@ -126,7 +126,7 @@ class FakeApi:
         if method in ("PATCH", "PUT") and key in self.objects:
             self.objects[key].update(body)
             return 200, self.operation(key, self.objects[key])
-        if method == "POST" and parent in self.objects:
+        if method in ("POST", "PATCH") and parent in self.objects:
             target = self.objects[parent]
             if action == "resize":
                 target["targetSize"] = int(query["size"])
