@@ -132,7 +132,7 @@ def up(
         ephemeral=False,
     ) as lab:
         _say(f'The lab answers at {lab.endpoint}. In another shell: eval "$(multinic lab env)"; Ctrl-C ends it.')
-        signal.pause()
+        lab.watch()
 
 
 @app.command()

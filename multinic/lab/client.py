@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NoReturn, cast
 
 from multinic.lab.errors import LabError
 
@@ -101,6 +102,20 @@ class Lab:
     def act_on_zone(self, zone: str, action: str) -> None:
         """``fail`` takes the power from all of a zone, ``restore`` gives it back."""
         self.request("POST", f"/lab/v1/zones/{zone}:{action}")
+
+    def watch(self) -> NoReturn:
+        """Blocks for as long as the lab lives that this process has started.
+
+        Raises:
+            LabError: It has ended by itself, or somebody has ended it.
+        """
+        assert self.process is not None
+        # Its exit is left for `running` to take.
+        os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOWAIT)
+        raise LabError(
+            f"the lab has ended without being asked to: {self.folder / 'lab.log'} may say why. Its objects are kept; "
+            "start it again"
+        )
 
 
 def require_free_port(port: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -115,12 +116,32 @@ def test_a_killed_lab_has_its_objects_and_its_token_again(tmp_path):
         assert process.wait(PATIENCE) == 0
         assert not (folder / "lab.json").exists()
     (folder / "token").write_text("")
-    # Without any capability, as every user but root is.
-    nobody = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all") if os.geteuid() == 0 else ()
-    with daemon(folder, *nobody) as (lab, _):
+    # As another user, who has no capability. Root's own files stay readable to it, the interpreter among them.
+    user = ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.geteuid() == 0 else ()
+    with daemon(folder, *user) as (lab, process):
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        assert "CapEff:\t0000000000000000\n" in status
         assert len(lab.token) > 20
         make(lab, "four")
         assert networks(lab) == ["four", "one"]
+
+
+def test_the_command_ends_when_its_lab_does(tmp_path):
+    """It sat there for ever, without a word, when the daemon had died."""
+    folder, port = tmp_path / "lab", free_port()
+    line = [sys.executable, "-m", "multinic", "lab", "up", "--no-guests", "--folder", str(folder)]
+    with subprocess.Popen(
+        [*line, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as up:
+        try:
+            assert up.stdout is not None
+            assert up.stdout.readline().startswith("The lab answers at")
+            os.kill(json.loads((folder / "lab.json").read_text())["pid"], signal.SIGKILL)
+            said = up.communicate(timeout=PATIENCE)[1]
+        finally:
+            up.kill()
+    assert up.returncode == 1
+    assert said.startswith("multinic: the lab has ended") and str(folder / "lab.log") in said
 
 
 def test_a_file_torn_by_a_power_cut_is_named(tmp_path):
