@@ -77,7 +77,11 @@ class AutoscalerArgs(TypedDict):
     """When a zone's autoscaler changes the number of VMs."""
 
     cpu_target: NotRequired[float]
-    """CPU use aimed at, 0.05 to 1. Default 0.2: forwarding at 10 Gbit/s takes 22 to 24 % of a small VM's CPU."""
+    """CPU use aimed at, 0.05 to 1. Default: 0.04 for each Gbit/s that the machine type may send for each vCPU.
+
+    That is 0.1 for n2-highcpu-4 (10 Gbit/s, 4 vCPUs) and 0.2 for n1-highcpu-2, of whose CPU 10 Gbit/s took 22 to 24 %
+    (terraform-google-multinic); 0.2 where the cap is not known. A target that is not reached at the cap is warned of.
+    """
     cooldown_sec: NotRequired[int]
     """Seconds after its start for which a VM's CPU is not counted, 15 to 600. Default 45."""
     stabilization_sec: NotRequired[int]

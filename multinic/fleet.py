@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from multinic import checks, naming, parsing, rules, template, zones
+from multinic import checks, machines, naming, parsing, rules, template, zones
 from multinic.args import HealthArgs, MachineArgs, NetworkArgs, UpdatesArgs
 from multinic.args_scaling import AutoscalerArgs, ReplicasArgs, StandbyArgs
 from multinic.choices import UpdateType
@@ -93,8 +93,9 @@ class RouterFleet(pulumi.ComponentResource):
         )
         self.managers_by_zone = {zone: self._manager(zone) for zone in self.zones}
         if isinstance(settings.replicas, Autoscaled):
+            self._warn_if_never_reached(settings)
             for zone, manager in self.managers_by_zone.items():
-                self._autoscaler(zone, manager, settings.replicas, settings.autoscaler)
+                self._autoscaler(zone, manager, settings.replicas, settings.autoscaler, settings.cpu_target)
 
         self.template = self._template.self_link_unique
         self.heal_check = self._heal_check.self_link
@@ -150,12 +151,26 @@ class RouterFleet(pulumi.ComponentResource):
             opts=self._child(custom_timeouts=timeouts, depends_on=self._after),
         )
 
+    def _warn_if_never_reached(self, settings: FleetSettings) -> None:
+        """Says so when VMs are at the cap of their bandwidth before their CPU use is at the autoscalers' target."""
+        machine, target = settings.machine, settings.cpu_target
+        share, suited = machine.cpu_at_cap, machines.cpu_target(machine.cpu_at_cap)
+        if share is None or target <= share or settings.autoscaler.metrics:
+            return
+        fewer = "give a machine type with fewer vCPUs, or follow the bytes that VMs send (autoscaler.metrics)"
+        pulumi.log.warn(
+            f"autoscaler.cpu_target: {target:g} may never be reached: forwarding all that a VM may send takes about "
+            f"{share:.1%} of an {machine.type}'s CPU; {f'{suited:g} suits it' if suited < share else fewer}",
+            self,
+        )
+
     def _autoscaler(
         self,
         zone: str,
         manager: gcp.compute.InstanceGroupManager,
         replicas: Autoscaled,
         numbers: AutoscalerSettings,
+        target: float,
     ) -> None:
         gcp.compute.Autoscaler(
             naming.child(self._names, "autoscaler", zone),
@@ -168,7 +183,7 @@ class RouterFleet(pulumi.ComponentResource):
                 "mode": numbers.mode.value,
                 "cooldown_period": numbers.cooldown_sec,
                 "stabilization_period": numbers.stabilization_sec,
-                "cpu_utilization": {"target": numbers.cpu_target, "predictive_method": numbers.predictive.value},
+                "cpu_utilization": {"target": target, "predictive_method": numbers.predictive.value},
                 "scale_in_control": {
                     "max_scaled_in_replicas": {"fixed": numbers.scale_in_max_replicas},
                     "time_window_sec": numbers.scale_in_window_sec,

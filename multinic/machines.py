@@ -8,6 +8,18 @@ compute-optimized machines. Series not listed here are accepted, and Google Clou
 import re
 from dataclasses import dataclass
 
+VCPUS_PER_GBPS = 0.046
+"""vCPUs that forwarding 1 Gbit/s in packets of 1460 bytes takes: 22 to 24 % of two at 10 Gbit/s (n1-highcpu-2, 2020).
+
+docs/AUTOSCALER.md of terraform-google-multinic. Newer CPUs take less; packets count, so small ones take more.
+"""
+CPU_TARGET_AT_CAP = 0.2 / 0.23
+"""CPU target of an autoscaler, as a share of what the cap costs: the same source's 0.2 of 0.23."""
+LEAST_CPU_TARGET = 0.05
+"""Below it a VM's own programs decide, and not what it forwards."""
+USUAL_CPU_TARGET = 0.2
+"""Where the machine type's cap is not known."""
+
 SHARED_CORE = {"e2-micro": 2, "e2-small": 2, "e2-medium": 2, "f1-micro": 1, "g1-small": 1}
 _SHARED_CORE_GBPS = {"e2-micro": 1, "e2-small": 1, "e2-medium": 2, "f1-micro": 1, "g1-small": 1}
 
@@ -127,6 +139,14 @@ class Machine:
         """Gbit/s with Tier_1 networking; None if this machine cannot have it or it is not known."""
         return self.facts.tier_1.get(self.vcpus) if self.facts and self.vcpus else None
 
+    def cap(self, *, tier_1: bool) -> int | None:
+        """Gbit/s that one VM may send, with Tier_1 networking or without; None if not known."""
+        return (self.tier_1_gbps if tier_1 else None) or self.gbps
+
+    def cpu(self, gbps: float) -> float | None:
+        """Share of its CPU that forwarding so much takes; None if its number of vCPUs is not known."""
+        return gbps * VCPUS_PER_GBPS / self.vcpus if self.vcpus else None
+
     @property
     def sizes(self) -> tuple[int, ...] | None:
         """Numbers of vCPUs that this kind of type comes in; None where the list is not known to be whole.
@@ -154,6 +174,17 @@ class Machine:
     def gvnic_only(self) -> bool:
         """Whether virtio-net is not offered."""
         return self.facts.gvnic_only if self.facts else False
+
+
+def cpu_target(share: float | None) -> float:
+    """Returns the CPU target with which an autoscaler acts before a VM is at its cap.
+
+    Args:
+        share: Share of the CPU that forwarding at the cap takes; None if not known.
+    """
+    if share is None:
+        return USUAL_CPU_TARGET
+    return max(LEAST_CPU_TARGET, min(0.9, round(share * CPU_TARGET_AT_CAP, 2)))
 
 
 def parse(name: str) -> Machine | None:

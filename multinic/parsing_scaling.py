@@ -1,6 +1,6 @@
 """Inputs that say how many router VMs there are → settings. See `parsing` for what holds for all inputs."""
 
-from multinic import naming, schedules
+from multinic import machines, naming, schedules
 from multinic.reading import Section, shown
 from multinic.settings import (
     BOOT_BUDGET_SEC,
@@ -43,7 +43,7 @@ def autoscaler(section: Section) -> AutoscalerSettings:
     default = AutoscalerSettings()
     scale_in = section.section("scale_in")
     settings = AutoscalerSettings(
-        cpu_target=section.number("cpu_target", default.cpu_target, 0.05, 1),
+        cpu_target=section.optional_number("cpu_target", machines.LEAST_CPU_TARGET, 1),
         cooldown_sec=section.integer("cooldown_sec", default.cooldown_sec, 15, 600, "s"),
         stabilization_sec=section.integer("stabilization_sec", default.stabilization_sec, 60, 3600, "s"),
         scale_in_max_replicas=scale_in.integer("max_replicas", default.scale_in_max_replicas, 0, 1000),

@@ -103,9 +103,7 @@ class Schedule:
 class AutoscalerSettings:
     """Numbers of the autoscalers."""
 
-    cpu_target: float = (
-        0.2  # 10 Gbit/s of forwarding took 22 to 24 % of an n1-highcpu-2's CPU (terraform-google-multinic)
-    )
+    cpu_target: float | None = None  # None: what suits the machine type, `FleetSettings.cpu_target`
     cooldown_sec: int = 45
     stabilization_sec: int = 600
     scale_in_max_replicas: int = 1
@@ -142,6 +140,13 @@ class MachineSettings:
     def parsed_type(self) -> machines.Machine | None:
         """The machine type taken apart."""
         return machines.parse(self.type)
+
+    @property
+    def cpu_at_cap(self) -> float | None:
+        """Share of a VM's CPU that forwarding takes when it sends all that it may; None if not known."""
+        machine = self.parsed_type
+        cap = machine.cap(tier_1=self.tier_1) if machine else None
+        return machine.cpu(cap) if machine and cap else None
 
 
 @dataclass(frozen=True)
@@ -248,6 +253,16 @@ class FleetSettings:
     service_account: pulumi.Input[str] = ""
     scopes: tuple[str, ...] = (LOGGING_SCOPE,)
     draining_sec: int = 30
+
+    @property
+    def cpu_target(self) -> float:
+        """CPU use that the autoscalers aim at.
+
+        Forwarding at full rate takes a small share of the CPU, the smaller the more vCPUs there are for a Gbit/s: a
+        target above it is never reached, so it follows from the machine type.
+        """
+        given = self.autoscaler.cpu_target
+        return machines.cpu_target(self.machine.cpu_at_cap) if given is None else given
 
     @property
     def routes_by_destination(self) -> bool:

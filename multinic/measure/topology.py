@@ -110,6 +110,12 @@ def sizes(opened: Lab) -> tuple[int, int]:
     return wanted_size(opened, [REGION]), sum(router.serving for router in routers_of(opened, [REGION]))
 
 
+def cpu_target(opened: Lab) -> float:
+    """What the autoscaler of the first zone aims at."""
+    (autoscaler,) = opened.items(f"zones/{REGION}-a/autoscalers")
+    return float(autoscaler["autoscalingPolicy"]["cpuUtilization"]["utilizationTarget"])
+
+
 def require_guests() -> None:
     """Raises `MeasureError` where guests cannot run."""
     if missing := doctor.why_no_guests():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from multinic.machines import cpu_target, parse
 from multinic.measure.errors import MeasureError
 from multinic.measure.plan import availability, text
 from multinic.measure.plan.limits import FILE, load
@@ -192,6 +193,32 @@ def test_a_data_file_of_ones_own(tmp_path: Path) -> None:
         load(own)
     with pytest.raises(MeasureError):
         load(tmp_path / "none.toml")
+
+
+def test_tier_1s_charge_is_told_to_be_missing() -> None:
+    found = plan(Demand(60, machine="n2-highcpu-32", tier_1=True), LIMITS)
+    (one,) = [each for each in found if each.type.tier_1]
+    assert dict(text.rows(one)[1:])["cost a month"].startswith(f"${one.monthly:,.0f} and Tier_1's charge")
+    assert any("Tier_1's charge" in row[-1] for row in text.others(found))
+    assert any("not in the cost" in note for note in text.notes(one, LIMITS))
+    assert text.as_json(one)["not_in_the_cost"] == ["Tier_1"]
+
+
+@pytest.mark.parametrize("machine", ["n2-highcpu-4", "n1-highcpu-2", "e2-highcpu-8", "n2d-highcpu-16"])
+def test_the_planned_cpu_target_is_within_reach_and_near_the_components_default(machine: str) -> None:
+    """The planner knows the share of the cap that is really reached, the component only the cap."""
+    found = plan(Demand(20, machine=machine), LIMITS)[0]
+    known = parse(machine)
+    assert known is not None and known.gbps is not None
+    assert found.target < found.cpu
+    if found.bounds[0].name == "bytes of a VM":
+        assert found.target == pytest.approx(cpu_target(known.cpu(known.gbps)), abs=0.02)
+
+
+def test_a_machine_whose_cpu_says_nothing_is_told_of() -> None:
+    found = plan(Demand(100, machine="n2-highcpu-64"), LIMITS)[0]
+    assert found.target > found.cpu
+    assert any("no CPU target notices" in note for note in text.notes(found, LIMITS))
 
 
 def test_words() -> None:

@@ -95,6 +95,36 @@ def test_size_is_given_only_where_no_autoscaler_owns_it(replicas: Any, size: int
     assert len(declared.all("Autoscaler")) == autoscalers
 
 
+@pytest.mark.parametrize(
+    ("machine", "target"),
+    [
+        # Reference 1's machine, whose two vCPUs 10 Gbit/s take 23 % of, and its target.
+        ({"type": "n1-highcpu-2"}, 0.2),
+        ({}, 0.1),
+        ({"type": "n2-highcpu-32"}, 0.05),
+        ({"type": "n2-standard-32", "tier_1": True}, 0.06),
+        ({"type": "z9-highcpu-4"}, 0.2),
+    ],
+    ids=lambda value: str(value),
+)
+def test_cpu_target_is_reached_before_the_machine_types_cap(machine: dict[str, Any], target: float) -> None:
+    declared = declare(router_args(machine={"image": IMAGE, **machine}))
+    assert declared.all("Autoscaler")[0]["autoscalingPolicy"]["cpuUtilization"]["target"] == target
+    # With 1 Gbit/s a vCPU no target that is allowed will do.
+    assert [f"{target} may never be reached" in message for message in declared.messages] == [True] * (target == 0.05)
+
+
+def test_a_cpu_target_that_the_cap_prevents_is_warned_about() -> None:
+    metrics = [{"name": "compute.googleapis.com/instance/network/sent_bytes_count", "target": 1e9}]
+    (message,) = declare(router_args(autoscaler={"cpu_target": 0.2})).messages
+    assert "about 11.5% of an n2-highcpu-4's CPU; 0.1 suits it" in message
+    assert not declare(router_args(autoscaler={"cpu_target": 0.11})).messages
+    assert not declare(router_args(autoscaler={"cpu_target": 0.2, "metrics": metrics})).messages
+    assert not declare(
+        router_args(autoscaler={"cpu_target": 0.2}, machine={"image": IMAGE, "type": "n1-highcpu-2"})
+    ).messages
+
+
 def test_autoscaler_gets_all_its_numbers() -> None:
     schedule = {"name": "day", "schedule": "0 8 * * MON-FRI", "duration_sec": 36000, "min_replicas": 2}
     args = router_args(

@@ -1,9 +1,8 @@
 """What a VM does: counters of the substrate, and the load between two looks at them.
 
 A guest's kernel is the lab's own, so what it spends on packets is not the guest's. A VM's CPU utilisation is therefore
-the CPU time of the guest's programs (its control group) over the machine type's vCPUs, plus a documented cost of each
-byte that it sends: routers of this kind were measured to use 22 to 24 % of their CPU at their machine type's greatest
-egress (`CPU_AT_FULL_RATE`), so a byte costs that share of the cap in force.
+the CPU time of the guest's programs (its control group), plus a documented cost of each byte that it sends
+(`VCPUS_PER_GBPS`), over the machine type's vCPUs. Where what VMs may send is scaled down, a byte costs so much more.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from .store import Object
 if TYPE_CHECKING:
     from .cloud import Cloud
 
-CPU_AT_FULL_RATE = 0.23
-"""Measured by reference 1 at 10 Gbit/s; docs/lab-fidelity.md."""
+VCPUS_PER_GBPS = 0.046
+"""Reference 1 measured 22 to 24 % of an n1-highcpu-2's two vCPUs at 10 Gbit/s; docs/lab-fidelity.md."""
 
 
 @dataclass(frozen=True)
@@ -44,5 +43,5 @@ def load(cloud: Cloud, instance: Object, before: Reading, after: Reading, second
     sent = max(0, after.sent - before.sent) / seconds
     programs = max(0.0, after.cpu - before.cpu) / seconds
     cpus = catalog.MACHINE_TYPES[name_of(instance["machineType"])].cpus
-    packets = sent * 8 / cloud.machines.egress(instance) * CPU_AT_FULL_RATE
-    return Load(min(1.0, programs / cpus + packets), sent)
+    packets = sent * 8 / 1e9 / cloud.egress_scale * VCPUS_PER_GBPS
+    return Load(min(1.0, (programs + packets) / cpus), sent)

@@ -10,11 +10,11 @@ from multinic.lab.scenarios.stage import Stage
 EGRESS_SCALE = 0.02
 """Makes 200 Mbit/s of the 10 Gbit/s of the routers' machine type, which this machine could not bring."""
 LOAD_MEGABITS = 130.0
-"""Beside the watched streams: three quarters of the cap, so 17 % of the CPU."""
+"""Beside the watched streams: two thirds of the cap, so 7.5 % of the CPU."""
 CONFIG = {
     "multinic:router": {
         "autoscaler": {
-            "cpu_target": 0.1,
+            "cpu_target": 0.05,
             "cooldown_sec": 15,
             "stabilization_sec": 60,
             "scale_in": {"max_replicas": 1, "window_sec": 60},

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from multinic.lab.scenarios.report import LADDER_SECONDS
+from multinic.machines import VCPUS_PER_GBPS, cpu_target
 from multinic.measure.errors import MeasureError
 from multinic.measure.mtu.encapsulation import ETHERNET, tcp_share
 from multinic.measure.plan.availability import sure
 from multinic.measure.plan.limits import Limits, Type
 
 GIB = 2**30
+MEASURED_MTU = 1460
+VCPUS_PER_PACKET = VCPUS_PER_GBPS * 8 * (MEASURED_MTU + ETHERNET) / 1e9
+"""What the routers' CPU was measured with: full packets at this MTU."""
 FEWEST_STREAMS_PER_ROUTER = 10
 """Below it the hash spreads streams so unevenly that routers idle while others are full."""
 
@@ -117,6 +121,7 @@ class Plan:
         stream: What one stream gets at most, Gbit/s.
         sure: Routers that are there for the share of time that was asked for.
         bounds: The limits of one router, the one that binds first.
+        cpu: Share of a router's CPU that this takes.
         target: CPU target of the autoscalers.
         detect: Seconds until a lost router gets no more traffic.
         pause: Longest pause of connections through it, seconds.
@@ -134,6 +139,7 @@ class Plan:
     stream: float
     sure: int
     bounds: tuple[Bound, ...]
+    cpu: float
     target: float
     detect: float
     pause: float
@@ -228,9 +234,10 @@ def bounds(one: Type, demand: Demand, limits: Limits) -> list[Bound]:
         ),
         Bound(
             "CPU of a VM",
-            one.vcpus / limits.number("cpu", "vcpus_per_gbps"),
-            f"{limits.number('cpu', 'vcpus_per_gbps'):g} vCPU for each Gbit/s",
-            limits.source("cpu"),
+            one.vcpus / VCPUS_PER_PACKET * payload * 8 / 1e9,
+            f"{VCPUS_PER_GBPS:g} vCPU for each Gbit/s in packets of {MEASURED_MTU} bytes; here {payload:.0f} bytes of "
+            "payload in each",
+            "docs/AUTOSCALER.md of terraform-google-multinic, 2020; multinic/machines.py",
         ),
     ]
     return sorted(found, key=lambda each: each.allows)
@@ -267,8 +274,7 @@ def _fit(demand: Demand, one: Type, zones: int, limits: Limits) -> Plan | str:
     if peak > most:
         return f"the peak needs more than {most * zones} routers of {one.name} in {zones} zones"
     detect = demand.interval * demand.unhealthy + demand.timeout
-    cpu = router * limits.number("cpu", "vcpus_per_gbps") / one.vcpus
-    target = max(limits.number("cpu", "least_target"), min(0.9, round(cpu * limits.number("cpu", "headroom"), 2)))
+    cpu = router_packets * VCPUS_PER_PACKET / one.vcpus
     return Plan(
         demand=demand,
         type=one,
@@ -280,7 +286,8 @@ def _fit(demand: Demand, one: Type, zones: int, limits: Limits) -> Plan | str:
         stream=min(stream, router),
         sure=there(least),
         bounds=tuple(limited),
-        target=target,
+        cpu=cpu,
+        target=cpu_target(cpu),
         detect=detect,
         pause=next((step for step in LADDER_SECONDS if step >= detect), LADDER_SECONDS[-1]),
         monthly=_monthly(one, zones * least, demand.networks, limits),

@@ -29,7 +29,7 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
             f"{plan.pause:g} s at most: noticed in {plan.detect:g} s, then TCP's next step",
         ),
         ("pause for what is planned", "none (at most 0.2 s)"),
-        ("cost a month", f"${plan.monthly:,.0f}, up to ${plan.monthly_most:,.0f} at the peak"),
+        ("cost a month", f"{_cost(plan)}, up to ${plan.monthly_most:,.0f} at the peak"),
     ]
     if demand.streams:
         found.insert(9, (f"{demand.streams} streams together", f"{plan.expected:.1f} Gbit/s expected"))
@@ -44,7 +44,15 @@ def notes(plan: Plan, limits: Limits) -> list[str]:
         "Packet and flow limits are careful defaults, not documented ones: `--explain` says which. Measure them.",
     ]
     if plan.type.tier_1:
-        lines.append("Tier_1 networking has a charge of its own, which is not in the cost.")
+        lines.append(
+            "Tier_1 networking has a charge of its own, by machine type, which is not in the cost: "
+            "https://cloud.google.com/vpc/network-pricing. Plans without it may be cheaper in truth."
+        )
+    if plan.target > plan.cpu:
+        lines.append(
+            f"A full router uses {plan.cpu:.1%} of its CPU, which no CPU target notices: let `autoscaler.metrics` "
+            "follow the bytes that VMs send, or take a machine type with fewer vCPUs."
+        )
     if plan.zones == 1:
         lines.append("One zone: when it fails, nothing is left. Ask for more availability to get more zones.")
     if 0 < plan.demand.streams < plan.routers * FEWEST_STREAMS_PER_ROUTER:
@@ -53,6 +61,10 @@ def notes(plan: Plan, limits: Limits) -> list[str]:
             "stays on one router."
         )
     return lines
+
+
+def _cost(plan: Plan) -> str:
+    return f"${plan.monthly:,.0f}" + (" and Tier_1's charge" if plan.type.tier_1 else "")
 
 
 def explanation(plan: Plan) -> list[str]:
@@ -76,7 +88,7 @@ def others(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
                 f"{one.least} to {one.most}",
                 f"{one.capacity:.1f}",
                 one.bounds[0].name,
-                f"${one.monthly:,.0f}",
+                _cost(one),
             )
             for one in plans
         ),
@@ -100,6 +112,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "pause_s": plan.pause,
         "monthly_usd": round(plan.monthly, 2),
         "monthly_most_usd": round(plan.monthly_most, 2),
+        "not_in_the_cost": ["Tier_1"] * plan.type.tier_1,
         "bounds": [asdict(one) for one in plan.bounds],
         "demand": asdict(plan.demand),
     }
