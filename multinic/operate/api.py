@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 from multinic.operate import links
-from multinic.operate.door import TIMEOUT_SECONDS, Door, reason
+from multinic.operate.door import TIMEOUT_SECONDS, Door, disabled, reason
 from multinic.operate.errors import OperateError
 
 T = TypeVar("T")
@@ -114,10 +114,10 @@ class Api:
         """Runs several reads at the same time and returns their results in order."""
         return [future.result() for future in [self._pool.submit(job) for job in jobs]]
 
-    def _send(self, kind: str, method: str, request: dict[str, Any], timeout: float = TIMEOUT_SECONDS) -> Any:
+    def _send(self, kind: str, method: str, request: dict[str, Any], timeout: float | None = None) -> Any:
         self._count(1)
         call = getattr(self._client(kind), method)
-        return call(request={"project": self.project, **request}, timeout=timeout, retry=_retry())
+        return call(request={"project": self.project, **request}, timeout=timeout or TIMEOUT_SECONDS, retry=_retry())
 
     def _client(self, kind: str) -> Any:
         with self._making:
@@ -185,8 +185,11 @@ def _told(what: str, door: Door) -> Iterator[None]:
         # Where a token is refused, the library asks for a new one, and that fails.
         raise OperateError(door.refused) from None
     except exceptions.Forbidden as error:
-        cure = "" if door.lab else "; `multinic doctor` lists the permissions that are missing"
-        raise OperateError(f"{what} is not permitted: {_message(error)}{cure}") from None
+        said = _message(error)
+        if api_off := disabled(said):
+            raise OperateError(f"{what}: {api_off}") from None
+        cure = "`multinic doctor` lists the permissions that are missing"
+        raise OperateError(f"{what} is not permitted: {said}; {cure}") from None
     except (exceptions.RetryError, exceptions.ServiceUnavailable, exceptions.GatewayTimeout) as error:
         raise OperateError(f"{what}: {door.title} cannot answer now ({_message(error)}); try again") from None
     except exceptions.GoogleAPICallError as error:

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from ipaddress import IPv4Network
 from typing import Any
 
-from multinic.operate import firewall, links, records, routes, templates, topology
+from multinic.operate import firewall_findings, links, quotas, records, routes, templates, topology
 from multinic.operate.api import Api
 from multinic.operate.errors import OperateError
-from multinic.operate.firewall import Party, Service
-from multinic.operate.fleet import Fleet, Router
-from multinic.operate.project import BAD, GOOD, UNKNOWN, WARNING, Finding, growth, quotas
+from multinic.operate.fleet import Fleet
+from multinic.operate.project import BAD, GOOD, UNKNOWN, WARNING, Finding
 from multinic.operate.topology import Topology
-
-PROBE_RANGES = ("35.191.0.0/16", "130.211.0.0/22")
-"""https://docs.cloud.google.com/load-balancing/docs/health-check-concepts"""
 
 
 def fleet(api: Api, found: Fleet) -> list[Finding]:
-    """Everything about a fleet and what lies around it."""
+    """Everything about a fleet and what lies around it; what may not be read keeps nobody from the rest."""
+    parts: dict[str, Callable[[], list[Finding]]] = {
+        "networks and firewall": lambda: _around(api, found),
+        "image": lambda: image(api, _template(api, found)),
+        "health": lambda: health(found),
+        "groups": lambda: sizes(found),
+        "errors of the groups": lambda: errors(api, found),
+        "routes": lambda: route_findings(found),
+        "old templates": lambda: old_templates(api, found),
+        "quotas": lambda: quotas.used_up(api, found.region),
+        "room to grow": lambda: quotas.growth(api, found, _template(api, found)),
+    }
+    findings: list[Finding] = []
+    for what, look in parts.items():
+        try:
+            findings += look()
+        except OperateError as error:
+            findings.append(Finding(what, UNKNOWN, str(error), "grant what is said to be missing, and look again"))
+    return findings
+
+
+def _around(api: Api, found: Fleet) -> list[Finding]:
     around, _ = topology.read(api, found)
     checks = {check: _check(api, check) for check in sorted({c for c in _check_links(found) if c})}
-    template = _template(api, found)
     return [
         *mtus(found, around),
-        *probes(found, around, checks),
-        *routed(found, around),
-        *image(api, template),
-        *health(found),
-        *sizes(found),
-        *errors(api, found),
-        *route_findings(found),
-        *old_templates(api, found),
-        *quotas(api, found.region),
-        *growth(api, found, template),
+        *firewall_findings.probes(found, around, checks),
+        *firewall_findings.routed(found, around),
+        *firewall_findings.policies(around),
     ]
 
 
@@ -62,65 +70,6 @@ def mtus(found: Fleet, around: Topology) -> list[Finding]:
     if len(set(sizes.values())) < 2:
         return [Finding("MTU of the networks", GOOD, told)]
     return [Finding("MTU of the networks", WARNING, told, "give all the same one, or set machine.clamp_mss for TCP")]
-
-
-def probes(found: Fleet, around: Topology, checks: dict[str, Any]) -> list[Finding]:
-    """Whether the firewall lets the health checks' probes reach the routers."""
-    if not found.routers:
-        return [Finding("firewall for probes", UNKNOWN, "the fleet has no VM to judge it by")]
-    router, findings = found.routers[0], []
-    # Traffic probes arrive at the load balancer's address in each network, heal probes at nic0.
-    wanted = [(hop.network_link, hop.check, "traffic") for hop in found.hops]
-    first = router.nics[0].network if router.nics else ""
-    wanted += [(first, check, "heal") for check in sorted({group.check for group in found.groups if group.check})]
-    for network, check, role in wanted:
-        port = checks[check].http_health_check.port or 80 if check in checks else 80
-        denied = []
-        for source in PROBE_RANGES:
-            decision = firewall.decide(
-                around.rules,
-                network,
-                _party(router, network),
-                Party(IPv4Network(source)),
-                Service("tcp", port),
-                ingress=True,
-            )
-            if not decision.allowed:
-                denied.append(f"{source} ({decision.title})")
-        what = f"firewall of {links.name(network)} for {role} probes, tcp:{port}"
-        cure = f"allow it from {', '.join(PROBE_RANGES)} to {router.account or 'the routers'}, as `pulumi up` does"
-        findings.append(Finding(what, BAD, ", ".join(denied), cure) if denied else Finding(what, GOOD))
-    return findings
-
-
-def routed(found: Fleet, around: Topology) -> list[Finding]:
-    """Whether the firewall lets routed packets of all protocols into the routers, in both directions."""
-    if not found.routers:
-        return []
-    router, findings = found.routers[0], []
-    ranges = sorted({route.destination for route in found.own_routes}, key=lambda text: IPv4Network(text))
-    for hop in found.hops:
-        mine = _party(router, hop.network_link)
-        denied = [
-            source
-            for source in ranges
-            if not firewall.decide(
-                around.rules, hop.network_link, mine, Party(IPv4Network(source)), Service("all"), ingress=True
-            ).allowed
-        ]
-        what = f"firewall of {hop.network} for routed packets"
-        cure = "allow all protocols from these ranges to the routers; `pulumi up` makes the rule"
-        findings.append(
-            Finding(what, BAD, f"not let in: {', '.join(denied)}", cure)
-            if denied
-            else Finding(what, GOOD, ", ".join(ranges))
-        )
-    return findings
-
-
-def _party(router: Router, network: str) -> Party:
-    address = next((nic.address for nic in router.nics if nic.network == network), "0.0.0.0")
-    return Party.at(address, router.tags, router.account)
 
 
 def image(api: Api, template: Any) -> list[Finding]:

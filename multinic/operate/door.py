@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,8 +116,17 @@ class Door:
             content = {}
         if answer.status_code >= 400:
             said = content.get("error", {}).get("message") if isinstance(content, dict) else None
-            raise OperateError(f"{verb} {root}/{path}: {said or f'HTTP {answer.status_code}'}")
+            raise OperateError(disabled(said or "") or f"{verb} {root}/{path}: {said or f'HTTP {answer.status_code}'}")
         return content
+
+
+def disabled(said: str) -> str:
+    """What to do where Google's words say that an API is not enabled; empty where they say something else."""
+    if "has not been used in project" not in said and "it is disabled" not in said:
+        return ""
+    found = re.search(r"apis/api/([a-z]+\.googleapis\.com)/overview\?project=([\w-]+)", said)
+    api, project = found.groups() if found else ("NAME.googleapis.com", "PROJECT")
+    return f"an API is not enabled: gcloud services enable {api} --project {project} (then wait a minute)"
 
 
 def reason(error: Exception) -> str:

@@ -1,7 +1,8 @@
 """VPC firewall rules: which one decides about a packet.
 
 https://docs.cloud.google.com/firewall/docs/firewalls: the smallest priority number wins; at one priority a denial wins;
-what no rule names is let out and not let in. Policies of networks and folders are not looked at.
+what no rule names is let out and not let in. Firewall policies (of the organisation, of folders, of networks) come
+before, between or after these rules; they are named, and not judged.
 """
 
 from __future__ import annotations
@@ -111,6 +112,52 @@ class Rule:
         if any(other.addresses.subnet_of(one) for one in self.ranges):
             return True
         return bool(self.source_tags & other.tags) or other.account in self.source_accounts
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A firewall policy with rules for a network.
+
+    Attributes:
+        network: Path of the network.
+        name: Its name.
+        kind: Whose it is.
+        rules: How many rules it has.
+        unknown: Why a network's policies could not be read; the rest is empty then.
+    """
+
+    network: str
+    name: str = ""
+    kind: str = ""
+    rules: int = 0
+    unknown: str = ""
+
+    @classmethod
+    def of(cls, network: str, effective: Any) -> list[Policy]:
+        """The policies in Google's answer about a network; Google's own last rules let everything go on."""
+        kinds = {
+            "HIERARCHY": "of the organisation or a folder",
+            "NETWORK": "of the network",
+            "SYSTEM": "of Google's system",
+        }
+        return [
+            cls(
+                network,
+                one.short_name or one.display_name or one.name,
+                kinds.get(one.type_, "of a region"),
+                len(deciding),
+            )
+            for one in effective.firewall_policys
+            if (deciding := [rule for rule in one.rules if rule.action != "goto_next" and not rule.disabled])
+        ]
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        where = f"network {links.name(self.network)}"
+        if self.unknown:
+            return f"firewall policies of {where} could not be read: {self.unknown}"
+        return f"firewall policy {self.name} ({self.kind}) decides in {where} as well, by {self.rules} rules"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from multinic.operate.door import Door
-from multinic.operate.errors import OperateError
+from multinic.operate.errors import WordError
 
 LOG = "multinic"
 SEVERITIES = ("DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL")
@@ -80,11 +80,11 @@ def span(text: str) -> timedelta:
     """A span such as 90s, 15m, 2h or 1d.
 
     Raises:
-        OperateError: It is none.
+        WordError: It is none.
     """
     found = _SPAN.fullmatch(text.strip())
     if found is None:
-        raise OperateError(f"--since {text}: must be a span such as 90s, 15m, 2h or 1d")
+        raise WordError(f"--since {text}: must be a span such as 90s, 15m, 2h or 1d")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 

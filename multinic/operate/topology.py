@@ -1,4 +1,7 @@
-"""What lies around a fleet: networks, subnets, firewall rules, and the two ends of a flow. Read in five requests."""
+"""What lies around a fleet: networks, subnets, firewall rules, and the two ends of a flow.
+
+Read in five requests and one for each network, whose firewall policies are asked for.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Any
 
 from multinic.operate import links
 from multinic.operate.api import Api
-from multinic.operate.errors import WordError
-from multinic.operate.firewall import Rule
+from multinic.operate.errors import OperateError, WordError
+from multinic.operate.firewall import Policy, Rule
 from multinic.operate.fleet import Fleet
 
 
@@ -61,11 +64,12 @@ class End:
 
 @dataclass(frozen=True)
 class Topology:
-    """Networks, subnets and firewall rules of the fleet's projects."""
+    """Networks, subnets and firewall rules of the fleet's projects, and the policies in the fleet's networks."""
 
     networks: tuple[Network, ...]
     subnets: tuple[Subnet, ...]
     rules: tuple[Rule, ...]
+    policies: tuple[Policy, ...] = ()
 
     def network(self, link: str) -> Network | None:
         """A network by path."""
@@ -103,12 +107,14 @@ def read(api: Api, fleet: Fleet, words: Sequence[str] = ()) -> tuple[Topology, l
             partial(api.items, "Firewalls", project=project),
         ]
     jobs += [partial(_machines, api, project, word) for word in words for project in projects]
+    jobs += [partial(_policies, api, hop.network_link) for hop in fleet.hops]
     answers = api.together(*jobs)
     count = 3 * len(projects)
     topology = Topology(
         tuple(Network(links.path(n.self_link), n.name, n.mtu or 1460) for a in answers[0:count:3] for n in a),
         tuple(_subnet(one) for answer in answers[1:count:3] for one in answer if one.ip_cidr_range),
         tuple(rule for answer in answers[2:count:3] for one in answer if (rule := Rule.of(one)) is not None),
+        tuple(policy for answer in answers[len(answers) - len(fleet.hops) :] for policy in answer),
     )
     ends = []
     for number, word in enumerate(words):
@@ -116,6 +122,15 @@ def read(api: Api, fleet: Fleet, words: Sequence[str] = ()) -> tuple[Topology, l
         found = [machine for answer in answers[first : first + len(projects)] for machine in answer]
         ends.append(_end(topology, fleet, word, found))
     return topology, ends
+
+
+def _policies(api: Api, network: str) -> list[Policy]:
+    try:
+        where = {"project": links.project(network), "network": links.name(network)}
+        return Policy.of(network, api.get("Networks", "get_effective_firewalls", **where))
+    except OperateError as error:
+        # Whoever may read rules may not read policies: that keeps nobody from the rest.
+        return [Policy(network, unknown=str(error))]
 
 
 def _machines(api: Api, project: str, word: str) -> list[Any]:

@@ -16,6 +16,8 @@ def trace(fleet: Fleet, around: Topology, client: End, server: End, service: Ser
     forth = _Walk(fleet, around, client, server, service, answers=False).way()
     back = _Walk(fleet, around, server, client, service, answers=True).way()
     notes, mtu = _mtu(around, client, server)
+    for policy in around.policies:
+        notes.append(Problem(policy.title, "this trace does not judge its rules: look at them", fatal=False))
     for end in (client, server):
         if end.machine and not end.running:
             notes.append(Problem(f"{end.title} does not run", f"start {end.title}"))

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from .call import Answer
+from .call import Answer, Call, Handler
 from .links import key_of, link
 from .resource import Resource
 from .rules import between, holds
@@ -57,6 +57,17 @@ class Networks(Resource):
     }
     immutable = ("autoCreateSubnetworks", "description", "enableUlaInternalIpv6", "internalIpv6Range", "networkProfile")
     rules = RULES
+
+    @override
+    def handlers(self) -> dict[str, Handler]:
+        return {"getEffectiveFirewalls": self.effective_firewalls}
+
+    def effective_firewalls(self, call: Call) -> Answer:
+        """The network's own rules; policies, which the lab does not have, would stand beside them."""
+        key = self.target(call)
+        self.store.require(key)
+        mine = [user for user in self.store.users(key) if "/firewalls/" in user]
+        return {"firewalls": [self.cloud.firewalls.view(user, self.store.require(user)) for user in sorted(mine)]}
 
     @override
     def complete(self, key: str, value: Object) -> None:

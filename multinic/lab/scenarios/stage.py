@@ -212,6 +212,13 @@ class Stage:
             self._tell()
             time.sleep(0.1)
 
+    @property
+    def flows_move(self) -> bool:
+        """Whether connections leave a router that is not healthy any more; else they stay as long as it forwards."""
+        services = [one for region in self.regions for one in self.lab.items(f"regions/{region}/backendServices")]
+        policies = [one.get("connectionTrackingPolicy") or {} for one in services]
+        return all(one.get("connectionPersistenceOnUnhealthyBackends") == "NEVER_PERSIST" for one in policies)
+
     def require_no_traffic(self, router: RouterState, megabits: float = 1.0) -> None:
         """Raises `LabError` if a router still forwards more than `megabits` a second: probes and pings are less."""
         before, began = bytes_in(self.lab, router), time.monotonic()

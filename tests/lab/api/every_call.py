@@ -154,6 +154,7 @@ def _packets(project: dict[str, Any], region: dict[str, Any]) -> Iterator[OneCal
     firewall = {"name": "fw", "network": "global/networks/net", "allowed": [{"IPProtocol": "tcp", "ports": ["9001"]}]}
     firewall["sourceRanges"] = ["35.191.0.0/16"]
     yield from _kind("firewalls", "firewall", firewall)
+    yield OneCall("networks.getEffectiveFirewalls", {**project, "network": "net"})
     yield OneCall("firewalls.patch", {**project, "firewall": "fw"}, {"priority": 900})
     yield OneCall("firewalls.update", {**project, "firewall": "fw"}, firewall)
     router = {"name": "nat", "network": "global/networks/net"}
