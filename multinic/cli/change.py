@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from multinic.cli.names import complete_target
-from multinic.cli.options import AsJson, DryRun, Force, Place, Timeout, Wait, Yes, placed
-from multinic.cli.output import Output
+from multinic.cli.options import Timeout, Wait, changing
+from multinic.cli.run import Run
 
 Target = Annotated[
     str, typer.Argument(metavar="VM|ZONE", help="Name of a VM or a zone.", autocompletion=complete_target)
@@ -16,133 +16,81 @@ Target = Annotated[
 Machine = Annotated[str, typer.Argument(metavar="VM", help="Name of a VM.", autocompletion=complete_target)]
 
 
-@placed
-def drain(
-    place: Place,
-    target: Target,
-    dry_run: DryRun = False,
-    force: Force = False,
-    wait: Wait = True,
-    timeout: Timeout = 120.0,
-    json: AsJson = False,
-) -> None:
+@changing(force=True)
+def drain(run: Run, target: Target, wait: Wait = True, timeout: Timeout = 120.0) -> None:
     """Let a VM, or a zone's VMs, get no traffic: by metadata, without a shell, until undrained or recreated."""
-    _drain(place, target, Output(json), drained=True, dry_run=dry_run, force=force, wait=wait, timeout=timeout)
+    _drain(run, target, drained=True, wait=wait, timeout=timeout)
 
 
-@placed
-def undrain(
-    place: Place,
-    target: Target,
-    dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = 120.0,
-    json: AsJson = False,
-) -> None:
+@changing()
+def undrain(run: Run, target: Target, wait: Wait = True, timeout: Timeout = 120.0) -> None:
     """Let a drained VM, or a zone's, get traffic again."""
-    _drain(place, target, Output(json), drained=False, dry_run=dry_run, force=False, wait=wait, timeout=timeout)
+    _drain(run, target, drained=False, wait=wait, timeout=timeout)
 
 
-def _drain(
-    place: Place, target: str, output: Output, *, drained: bool, dry_run: bool, force: bool, wait: bool, timeout: float
-) -> None:
+def _drain(run: Run, target: str, *, drained: bool, wait: bool, timeout: float) -> None:
     from multinic.operate import drain, words
 
-    with place.opened() as (api, reader):
-        fleet = reader.read()
-        routers = words.routers(fleet, target, api)
-        plan = drain.plan(fleet, routers) if drained else drain.plan_undrain(routers)
+    routers = words.routers(run.fleet, target, run.api)
+    plan = drain.plan(run.fleet, routers) if drained else drain.plan_undrain(routers)
 
-        def work() -> None:
-            drain.apply(api, fleet, plan.items, drained=drained)
-            if wait:
-                drain.wait(reader, fleet, plan.items, output.say, drained=drained, timeout=timeout)
+    def work() -> None:
+        drain.apply(run.api, run.fleet, plan.items, drained=drained)
+        if wait:
+            drain.wait(run.reader, run.fleet, plan.items, run.say, drained=drained, timeout=timeout)
 
-        output.carry_out(plan, work, dry_run=dry_run, force=force)
+    run.carry_out(plan, work)
 
 
-@placed
-def heal(
-    place: Place,
-    machine: Machine,
-    dry_run: DryRun = False,
-    force: Force = False,
-    wait: Wait = True,
-    timeout: Timeout = 900.0,
-    json: AsJson = False,
-) -> None:
+@changing(force=True)
+def heal(run: Run, machine: Machine, wait: Wait = True, timeout: Timeout = 900.0) -> None:
     """Recreate a VM under its name, drained first."""
     from multinic.operate import heal, words
 
-    output = Output(json)
-    with place.opened() as (api, reader):
-        fleet = reader.read()
-        plan = heal.plan(fleet, words.router(fleet, machine, api))
+    plan = heal.plan(run.fleet, words.router(run.fleet, machine, run.api))
 
-        def work() -> None:
-            heal.apply(api, fleet, plan.items)
-            if wait:
-                heal.wait(reader, fleet, plan.items[0], output.say, timeout=timeout)
+    def work() -> None:
+        heal.apply(run.api, run.fleet, plan.items)
+        if wait:
+            heal.wait(run.reader, run.fleet, plan.items[0], run.say, timeout=timeout)
 
-        output.carry_out(plan, work, dry_run=dry_run, force=force)
+    run.carry_out(plan, work)
 
 
-@placed
-def panic(
-    place: Place,
-    machine: Machine,
-    dry_run: DryRun = False,
-    force: Force = False,
-    yes: Yes = False,
-    timeout: Timeout = 900.0,
-    json: AsJson = False,
-) -> None:
+@changing(force=True, asks=True)
+def panic(run: Run, machine: Machine, timeout: Timeout = 900.0) -> None:
     """Panic a VM's kernel, as an exercise, and count the seconds."""
     from multinic.operate import panic, words
 
-    output = Output(json)
-    with place.opened() as (api, reader):
-        fleet = reader.read()
-        plan = panic.plan(fleet, words.router(fleet, machine, api))
+    plan = panic.plan(run.fleet, words.router(run.fleet, machine, run.api))
 
-        def work() -> dict[str, Any]:
-            panic.apply(api.door, fleet, plan.items[0])
-            return {"seconds": panic.wait(reader, fleet, plan.items[0], output.say, timeout=timeout)}
+    def work() -> dict[str, Any]:
+        panic.apply(run.api.door, run.fleet, plan.items[0])
+        return {"seconds": panic.wait(run.reader, run.fleet, plan.items[0], run.say, timeout=timeout)}
 
-        ask = f"Panic the kernel of {machine}?"
-        output.carry_out(plan, work, dry_run=dry_run, force=force, ask=ask, yes=yes)
+    run.carry_out(plan, work, ask=f"Panic the kernel of {machine}?")
 
 
-@placed
+@changing(force=True)
 def rolling_update(
-    place: Place,
+    run: Run,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an update was stopped.")] = False,
-    dry_run: DryRun = False,
-    force: Force = False,
-    json: AsJson = False,
 ) -> None:
     """Recreate every VM, one after the other, as long as the rest is healthy."""
     from multinic.operate import rolling
     from multinic.operate.errors import WordError
 
-    output = Output(json)
-    with place.opened() as (api, reader):
-        fleet = reader.read()
-        kept = rolling.Round.of(fleet)
-        pending = kept.read()
-        if resume and pending is None:
-            raise WordError(f"no update of {fleet.name} was stopped on this machine; begin one without --resume")
-        if pending is not None and not resume:
-            output.say(f"· an update of {fleet.name} was stopped before ({', '.join(pending)} left); this begins anew")
-        plan = rolling.plan(fleet, pending if resume else None)
-        if resume and not plan.items and not dry_run:
-            kept.write({})
-        output.carry_out(
-            plan,
-            lambda: rolling.apply(api, reader, fleet, plan.items, kept, output.say, force=force),
-            dry_run=dry_run,
-            force=force,
-        )
+    fleet = run.fleet
+    kept = rolling.Round.of(fleet)
+    pending = kept.read()
+    if resume and pending is None:
+        raise WordError(f"no update of {fleet.name} was stopped on this machine; begin one without --resume")
+    if pending is not None and not resume:
+        run.say(f"· an update of {fleet.name} was stopped before ({', '.join(pending)} left); this begins anew")
+    plan = rolling.plan(fleet, pending if resume else None)
+    if resume and not plan.items and not run.dry_run:
+        kept.write({})
+    run.carry_out(plan, lambda: rolling.apply(run.api, run.reader, fleet, plan.items, kept, run.say, force=run.force))
 
 
 def register(app: typer.Typer) -> None:

@@ -1,14 +1,12 @@
-"""What commands print: tables and plans for people, JSON for programs; and the question before a change."""
+"""What commands print: tables and plans for people, JSON for programs."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 if TYPE_CHECKING:
     from multinic.operate.plan import Plan
@@ -49,52 +47,6 @@ class Output:
             self.say(f"  traffic: {line}")
         for line in plan.warnings:
             self.say(f"  note: {line}")
-
-    def go(self, plan: Plan[Any], *, dry_run: bool, force: bool, ask: str = "", yes: bool = True) -> bool:
-        """Shows a plan and finds out whether to carry it out.
-
-        Args:
-            plan: The plan.
-            dry_run: Never carry it out.
-            force: Whatever speaks against it.
-            ask: The question, where one is asked.
-            yes: It is answered already.
-
-        Raises:
-            RefusedError: Something speaks against it.
-        """
-        self.plan(plan)
-        if not dry_run:
-            plan.require(force=force)
-        elif plan.refusal:
-            self.say(f"  would be refused: {plan.refusal}")
-        return bool(plan.changes) and not dry_run and (not ask or yes or self._asked(ask))
-
-    def carry_out(
-        self,
-        plan: Plan[Any],
-        work: Callable[[], Any],
-        *,
-        dry_run: bool,
-        force: bool = False,
-        ask: str = "",
-        yes: bool = True,
-    ) -> None:
-        """Shows a plan, carries it out by `work` unless something is against it, and prints what programs get.
-
-        Raises:
-            RefusedError: Something speaks against it.
-        """
-        done = self.go(plan, dry_run=dry_run, force=force, ask=ask, yes=yes)
-        more = work() if done else None
-        self.result({"plan": plan, "done": done} | (more or {}))
-
-    def _asked(self, question: str) -> bool:
-        from multinic.operate.errors import RefusedError
-
-        if not sys.stdin.isatty():
-            raise RefusedError(f"{question} Nobody is there to be asked: give --yes")
-        return typer.confirm(question, err=self.json)
 
 
 def plain(value: Any) -> Any:
