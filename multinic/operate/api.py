@@ -177,10 +177,13 @@ def _told(what: str, door: Door) -> Iterator[None]:
     """Turns whatever the library raises into one sentence."""
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError, RefreshError
+    from google.protobuf.json_format import ParseError
     from requests.exceptions import RequestException
 
     try:
         yield
+    except (ParseError, UnicodeDecodeError):
+        raise OperateError(f"{what}: {door.no_json}") from None
     except (exceptions.Unauthorized, RefreshError):
         # Where a token is refused, the library asks for a new one, and that fails.
         raise OperateError(door.refused) from None

@@ -64,6 +64,11 @@ class Door:
         cure = "its token is another one" if self.lab else "run `gcloud auth application-default login`"
         return f"{self.title} does not accept the credentials: {cure}"
 
+    @property
+    def no_json(self) -> str:
+        """What to say where the answer is none of Google's."""
+        return f"what answers for {self.title} sends no JSON: is there a proxy in between?"
+
     def credentials(self) -> Any:
         """The lab's token, or application default credentials.
 
@@ -113,6 +118,8 @@ class Door:
         try:
             content = answer.json()
         except ValueError:
+            if answer.status_code < 400 and answer.content:
+                raise OperateError(f"{verb} {root}/{path}: {self.no_json}") from None
             content = {}
         if answer.status_code >= 400:
             said = content.get("error", {}).get("message") if isinstance(content, dict) else None

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+READS = re.compile("/(wait|getHealth|listManagedInstances|listErrors)([?]|$)|:(list|testIamPermissions)([?]|$)")
+"""POST requests that change nothing."""
 HANG = 0
 """A status that is none: the request is taken and never answered, until the end of the test."""
 
@@ -41,7 +43,7 @@ class Between:
         Args:
             request: A regular expression.
             status: HTTP status, or `HANG`.
-            body: JSON; a text is the message of an error in Google's form. None changes nothing but the status.
+            body: JSON; a text is the message of an error in Google's form; bytes are sent as they are.
             times: How often; -1 always.
         """
         if isinstance(body, str):
@@ -55,7 +57,7 @@ class Between:
 
     def changes(self) -> list[str]:
         """The requests that were to change something."""
-        return [one for one in self.asked if not one.startswith("GET ") and "/wait" not in one and ":list" not in one]
+        return [one for one in self.asked if not one.startswith("GET ") and not READS.search(one)]
 
     def close(self) -> None:
         """Ends; whoever still waits is let go."""
@@ -86,7 +88,7 @@ class Between:
                     between._end.wait()
                     self.close_connection = True
                 else:
-                    self._send(rule[0], json.dumps(rule[1]).encode())
+                    self._send(rule[0], rule[1] if isinstance(rule[1], bytes) else json.dumps(rule[1]).encode())
 
             def _send(self, status: int, content: bytes) -> None:
                 self.send_response(status)

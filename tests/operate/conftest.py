@@ -7,6 +7,7 @@ import json
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,13 @@ class Command:
         lines = self.err.strip().splitlines()
         assert lines and lines[-1].startswith("multinic: "), self.err
         return lines[-1].removeprefix("multinic: ")
+
+    def until(self, test: Callable[[], bool]) -> None:
+        """Waits until something is so."""
+        deadline = time.monotonic() + PATIENCE
+        while not test():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 @pytest.fixture
