@@ -77,10 +77,11 @@ def trace(
     from multinic.operate.errors import FoundError
     from multinic.operate.firewall import Service
 
+    service = Service.parse(protocol, port)
     with place.opened() as (api, reader):
         fleet = reader.read()
         around, ends = topology.read(api, fleet, (client, server))
-        flow = tracing.trace(fleet, around, ends[0], ends[1], Service(protocol.lower(), port))
+        flow = tracing.trace(fleet, around, ends[0], ends[1], service)
     Output(json).result({"arrives": flow.arrives, "flow": flow})
     if not json:
         _show(flow)

@@ -85,7 +85,11 @@ def changing(*, force: bool = False, asks: bool = False) -> Callable[[Callable[.
             leave = {name: given.pop(name) for name in ("dry_run", "force", "yes") if name in given}
             output = Output(given.pop("json"))
             with place.opened() as (api, reader):
-                function(Run(api, reader, output, **leave), **given)
+                try:
+                    function(Run(api, reader, output, **leave), **given)
+                except KeyboardInterrupt:
+                    output.say("interrupted; what was begun goes on: `multinic status` shows how things are")
+                    raise
 
         return _with_options(function, options, command)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from multinic.cli.output import Output, show, table
 
 if TYPE_CHECKING:
     from multinic.operate.fleet import Fleet
+    from multinic.operate.reading import Reader
 
 
 @placed
@@ -35,25 +37,40 @@ def status(
             show(*view(fleet))
 
 
-def _watch(reader: Any, every: float, output: Output) -> None:
+def _watch(reader: Reader, every: float, output: Output) -> None:
+    """Shows the fleet again and again; a moment without an answer is shown as well, and no end."""
     from multinic.operate import routes
 
+    # The first look tells wrong words, and what is not permitted.
+    reader.read()
     if output.json:
         import json
 
         from multinic.cli.output import plain
 
-        while True:
-            fleet = reader.read()
-            print(json.dumps(plain({"fleet": fleet, "routes": routes.rows(fleet)})), flush=True)
-            time.sleep(every)
+        for fleet in _looks(reader, every):
+            found = {"error": fleet} if isinstance(fleet, str) else {"fleet": fleet, "routes": routes.rows(fleet)}
+            print(json.dumps(plain(found)), flush=True)
+        return
     from rich.console import Group
     from rich.live import Live
 
     with Live(refresh_per_second=4) as live:
-        while True:
-            live.update(Group(*view(reader.read()), f"{time.strftime('%H:%M:%S')}, every {every:g} s; Ctrl-C ends"))
-            time.sleep(every)
+        for fleet in _looks(reader, every):
+            shown = [fleet] if isinstance(fleet, str) else view(fleet)
+            live.update(Group(*shown, f"{time.strftime('%H:%M:%S')}, every {every:g} s; Ctrl-C ends"))
+
+
+def _looks(reader: Reader, every: float) -> Iterator[Fleet | str]:
+    """The fleet as it is, or why it cannot be read now, for ever."""
+    from multinic.operate.errors import OperateError
+
+    while True:
+        try:
+            yield reader.read()
+        except OperateError as error:
+            yield str(error)
+        time.sleep(every)
 
 
 def view(fleet: Fleet) -> list[Any]:

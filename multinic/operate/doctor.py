@@ -32,7 +32,11 @@ def fleet(api: Api, found: Fleet) -> list[Finding]:
         try:
             findings += look()
         except OperateError as error:
-            findings.append(Finding(what, UNKNOWN, str(error), "grant what is said to be missing, and look again"))
+            gone = "not found" in str(error)
+            cure = (
+                "`pulumi up --refresh` makes it again" if gone else "grant what is said to be missing, and look again"
+            )
+            findings.append(Finding(what, BAD if gone else UNKNOWN, str(error), cure))
     return findings
 
 

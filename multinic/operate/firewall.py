@@ -13,6 +13,10 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from multinic.operate import links
+from multinic.operate.errors import WordError
+
+_NUMBERS = {"1": "icmp", "4": "ipip", "6": "tcp", "17": "udp", "50": "esp", "51": "ah", "132": "sctp"}
+"""https://www.iana.org/assignments/protocol-numbers"""
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,35 @@ class Party:
         return cls(IPv4Network(address), tags, account)
 
 
+WITH_PORTS = ("tcp", "udp", "sctp")
+PROTOCOLS = (*WITH_PORTS, "icmp", "esp", "ah", "ipip")
+"""Those that rules may name; every other one has a number.
+
+https://docs.cloud.google.com/firewall/docs/firewalls#protocols_and_ports
+"""
+
+
 @dataclass(frozen=True)
 class Service:
     """What is to pass: a protocol, and its port where it has one; ``all`` is every protocol."""
 
     protocol: str
     port: int | None = None
+
+    @classmethod
+    def parse(cls, protocol: str, port: int | None) -> Service:
+        """What a command line names.
+
+        Raises:
+            WordError: There is no such protocol, or it has no ports.
+        """
+        name = protocol.lower()
+        if name not in PROTOCOLS and not (name.isascii() and name.isdecimal() and int(name) <= 255):
+            raise WordError(f"--protocol {protocol}: must be one of {', '.join(PROTOCOLS)}, or a number up to 255")
+        name = _NUMBERS.get(name, name)
+        if port is not None and name not in WITH_PORTS:
+            raise WordError(f"--port {port}: {name} has no ports; leave it out")
+        return cls(name, port)
 
     @property
     def title(self) -> str:
@@ -198,8 +225,7 @@ def decide(
 
 
 def _covers(name: str, ports: tuple[str, ...], service: Service) -> bool:
-    numbers = {"1": "icmp", "6": "tcp", "17": "udp"}
-    name = numbers.get(name, name)
+    name = _NUMBERS.get(name, name)
     if name == "all":
         return True
     if name != service.protocol:

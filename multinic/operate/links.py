@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def path(link: str) -> str:
     """``projects/P/…`` of a full or partial link, whatever host and version it names."""
@@ -29,3 +31,8 @@ def place(link: str) -> str:
 def same(one: str, other: str) -> bool:
     """Whether two links name one resource."""
     return path(one) == path(other)
+
+
+def is_name(text: str) -> bool:
+    """Whether something may be called so; what may not must not get into a filter either."""
+    return re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", text) is not None

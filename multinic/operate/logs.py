@@ -83,8 +83,9 @@ def span(text: str) -> timedelta:
         WordError: It is none.
     """
     found = _SPAN.fullmatch(text.strip())
-    if found is None:
-        raise WordError(f"--since {text}: must be a span such as 90s, 15m, 2h or 1d")
+    # Cloud Logging keeps entries for 10 years at most.
+    if found is None or int(found[1]) * _UNITS[found[2]] > 3650 * _UNITS["d"]:
+        raise WordError(f"--since {text}: must be a span such as 90s, 15m, 2h or 1d, of 3650d at most")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 

@@ -135,6 +135,9 @@ def apply(
                     say(f"{zone}: {number} of {len(mine)}: {before.name} has gone by itself meanwhile")
                 pending.pop(before.name)
                 kept.write(pending)
+    except KeyboardInterrupt:
+        say(f"interrupted; not done yet: {', '.join(pending)}; go on with `multinic rolling-update --resume`")
+        raise
     except OperateError as error:
         left = ", ".join(pending)
         raise StoppedError(f"{error}; not done yet: {left}; go on with `multinic rolling-update --resume`") from None

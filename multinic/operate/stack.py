@@ -12,7 +12,7 @@ from typing import Any
 
 from multinic.operate import links
 from multinic.operate.door import LAB_PROJECT, Door
-from multinic.operate.errors import OperateError
+from multinic.operate.errors import OperateError, WordError
 
 _PROJECT_VARIABLES = ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT")
 PULUMI_SECONDS = 120.0
@@ -59,6 +59,7 @@ def find(
 
     Raises:
         OperateError: It cannot be found out; says what to give.
+        WordError: Stack, project and region do not go together.
     """
     door = Door.of(environment)
     known = project or next((environment[name] for name in _PROJECT_VARIABLES if environment.get(name)), "")
@@ -78,9 +79,9 @@ def find(
     paths = tuple(links.path(str(one)) for one in services)
     theirs = links.project(paths[0])
     if project and project != theirs:
-        raise OperateError(f"{title} is in project {theirs}, not in {project}: leave --project out, or --stack")
+        raise WordError(f"{title} is in project {theirs}, not in {project}: leave --project out, or --stack")
     if region and region != outputs["region"]:
-        raise OperateError(f"{title} is in {outputs['region']}, not in {region}: leave --region out, or --stack")
+        raise WordError(f"{title} is in {outputs['region']}, not in {region}: leave --region out, or --stack")
     return Where(door, theirs, outputs["region"], paths if not fleet else (), fleet, stack or "selected")
 
 

@@ -135,6 +135,8 @@ def _policies(api: Api, network: str) -> list[Policy]:
 
 def _machines(api: Api, project: str, word: str) -> list[Any]:
     address = _address(word)
+    if address is None and not links.is_name(word):
+        return []
     # The API's filter does not reach into the list of NICs, so an address needs the whole list.
     only = {} if address else {"filter": f'name = "{word}"'}
     found = api.items("Instances", "aggregated_list", project=project, **only)

@@ -16,6 +16,9 @@ def trace(fleet: Fleet, around: Topology, client: End, server: End, service: Ser
     forth = _Walk(fleet, around, client, server, service, answers=False).way()
     back = _Walk(fleet, around, server, client, service, answers=True).way()
     notes, mtu = _mtu(around, client, server)
+    if not client.network and not server.network:
+        here = ", ".join(fleet.networks)
+        notes.append(Problem(f"neither end lies in a subnet of {here}", "name a VM or an address of these networks"))
     for policy in around.policies:
         notes.append(Problem(policy.title, "this trace does not judge its rules: look at them", fatal=False))
     for end in (client, server):

@@ -79,8 +79,9 @@ def read(reader: Reader, old: str, new: str) -> Pair:
     fleets = [fleet for fleet in reader.fleets() if len(fleet.hops) > 1]
     names = ", ".join(fleet.name for fleet in fleets) or "none"
     if len(fleets) < 2:
+        count = f"one fleet only ({names})" if fleets else "no fleet"
         raise WordError(
-            f"region {reader.where.region} has one fleet only ({names}): declare a second router with another "
+            f"region {reader.where.region} has {count}: declare a second router with another "
             "`generation` and a greater `routes.priority` first (docs/upgrade.md)"
         )
     for name in (old, new):

@@ -9,6 +9,9 @@ from multinic.operate.errors import OperateError, StoppedError
 from multinic.operate.fleet import Fleet
 from multinic.operate.reading import Reader
 
+SILENCE_SECONDS = 30.0
+"""How long a fleet may be unreadable while something is waited for."""
+
 Say = Callable[[str], None]
 """Gets a line for each thing that happens."""
 
@@ -33,8 +36,7 @@ def until(
         meanwhile: Is shown each state that was not so yet; may raise.
 
     Raises:
-        StoppedError: Not in time.
-        OperateError: The fleet could not be read for half a minute.
+        StoppedError: Not in time, or the fleet could not be read for `SILENCE_SECONDS`.
     """
     began = answered = time.monotonic()
     while True:
@@ -44,12 +46,12 @@ def until(
             if test(fleet):
                 return fleet
             meanwhile(fleet)
-        except (StoppedError, KeyboardInterrupt):
+        except StoppedError:
             raise
-        except OperateError:
+        except OperateError as error:
             # A moment without answers is no reason to let go of a change that is under way.
-            if time.monotonic() - answered > 30:
-                raise
+            if time.monotonic() - answered > SILENCE_SECONDS:
+                raise StoppedError(f"{what}: cannot be seen any more ({error}); what was begun goes on") from None
         if time.monotonic() - began >= timeout:
             raise StoppedError(f"{what}: not within {timeout:.0f} s; `multinic status` shows how things are")
         time.sleep(reader.api.door.pause)

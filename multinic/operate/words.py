@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from multinic.operate import links
 from multinic.operate.api import Api
 from multinic.operate.errors import WordError
 from multinic.operate.fleet import Fleet, Hop, Router
@@ -21,9 +22,14 @@ def routers(fleet: Fleet, word: str, api: Api | None = None) -> tuple[Router, ..
         WordError: There is none.
     """
     name = word.rstrip("/").rpartition("/")[2]
-    router = fleet.router(name)
-    if router is not None:
-        return (router,)
+    named = tuple(one for one in fleet.routers if one.name == name)
+    # A group appends a random word, which two zones may have in common where the rest of the name is the same.
+    if len(named) > 1:
+        raise WordError(f"several VMs are called {name} ({_listed(one.zone for one in named)}); name a zone")
+    if named and "/zones/" in word and f"/zones/{named[0].zone}/" not in word:
+        raise WordError(f"{word}: {name} is in {named[0].zone}")
+    if named:
+        return named
     if name in fleet.zones:
         found = tuple(one for one in fleet.routers if one.zone == name)
         if not found:
@@ -74,7 +80,7 @@ def _stranger(fleet: Fleet, name: str, api: Api | None) -> str:
     for other in fleet.others:
         if name.startswith(f"{other}-"):
             return f"{name} is a VM of fleet {other}, not of {fleet.name} (choose with --fleet)"
-    if api is not None:
+    if api is not None and links.is_name(name):
         found = api.items("Instances", "aggregated_list", project=fleet.project, filter=f'name = "{name}"')
         if found:
             return f"{name} in {found[0].zone.rpartition('/')[2]} is a VM, but no router of this fleet"
