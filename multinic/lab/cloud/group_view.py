@@ -1,4 +1,7 @@
-"""What a client sees of a managed instance group: status, current actions, its VMs, what went wrong."""
+"""What a client sees of a managed instance group: status, current actions, its VMs, what went wrong.
+
+https://cloud.google.com/compute/docs/instance-groups/getting-info-about-migs
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Rendezvous hashing (the backend with the highest score of bucket and name wins): when a backend goes, only its own
 buckets move, and when it comes back, exactly those return. Both networks of a router get the same answer, as names
-and buckets are the same.
+and buckets are the same. Google says that hashing is consistent and symmetric, not how it is done
+(docs/lab-fidelity.md): https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
 """
 
 from __future__ import annotations
