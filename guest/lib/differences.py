@@ -6,7 +6,8 @@ from typing import Iterable, NamedTuple
 
 import packet_filter
 from foreign import DELIVERIES
-from kernel import LinkState, Observed
+from kernel import Observed
+from links import LinkState
 from wanted import BASE_RULES, LOCAL, METADATA_RULE, PROTOCOL, Link, Route, Rule, Wanted, owned
 
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from ipaddress import IPv4Network
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import packet_filter
 import paths
 from foreign import ForeignRule
+from links import LinkState, parsed
 from program import KernelError, run_together
 from wanted import DEFAULT, DROP_RULE, LOCAL, MAIN, PROTOCOL, Lookup, Route, Rule
-
-VIRTUAL = frozenset(
-    ("bond", "bridge", "dummy", "ifb", "ipvlan", "macsec", "macvlan", "macvtap", "team", "tun", "vlan", "vrf", "vxlan")
-)
-"""Kinds of links that are no NIC, though they can carry the MAC of one."""
 
 KINDS = {
     "1": "unicast",
@@ -32,21 +27,6 @@ KINDS = {
 }
 TABLES = {"main": MAIN, "local": LOCAL, "default": DEFAULT}
 DROP_ACTIONS = ("6", "blackhole")
-
-
-class LinkState(NamedTuple):
-    """A network interface as it is."""
-
-    device: str
-    ifindex: int
-    macs: tuple[str, ...]
-    kind: str
-    up: bool
-    carrier: bool
-    mtu: int
-    addresses: frozenset[str]
-    master: str = ""
-    arp: bool = True
 
 
 class Observed(NamedTuple):
@@ -109,7 +89,7 @@ def observe(
         unloaded = packet_filter.loaded(load, code, said)
         at = packet_filter.generation()
     return Observed(
-        links=_links(links, addresses),
+        links=parsed(links, addresses),
         routes=tuple((_route(raw), _int(raw.get("protocol"))) for raw in routes if raw),
         rules=tuple((_rule(raw), _int(raw.get("protocol"))) for raw in rules if raw),
         foreign=tuple(_foreign(raw) for raw in rules if raw and _before_ours(raw)),
@@ -135,34 +115,6 @@ def _documents(output: str) -> list[Any]:
             raise KernelError(f"ip: not JSON ({error})") from error
         found.append(document)
         start = output.find("[", end)
-    return found
-
-
-def _links(links: list[Any], addresses: list[Any]) -> dict[str, LinkState]:
-    held: dict[str, frozenset[str]] = {
-        raw["ifname"]: frozenset(
-            info["local"] for info in raw.get("addr_info", ()) if info.get("family") == "inet" and "local" in info
-        )
-        for raw in addresses
-        if raw
-    }
-    found = {}
-    for raw in links:
-        if not raw:
-            continue
-        flags = raw.get("flags", ())
-        found[raw["ifname"]] = LinkState(
-            device=raw["ifname"],
-            ifindex=raw.get("ifindex", 0),
-            macs=tuple(str(raw[key]).lower() for key in ("address", "permaddr") if raw.get(key)),
-            kind=(raw.get("linkinfo") or {}).get("info_kind", ""),
-            up="UP" in flags,
-            carrier="LOWER_UP" in flags,
-            mtu=raw.get("mtu", 0),
-            addresses=held.get(raw["ifname"], frozenset()),
-            master=raw.get("master", ""),
-            arp="NOARP" not in flags,
-        )
     return found
 
 
@@ -251,26 +203,6 @@ def _selector(raw: Any, key: str) -> str:
 def _lookup(raw: Any) -> tuple[tuple[str, str, str], str]:
     local = KINDS.get(str(raw.get("type", "1")), str(raw.get("type"))) == "local"
     return (raw.get("dst", ""), raw.get("from", ""), raw.get("iif", "")), "local" if local else raw.get("dev", "")
-
-
-def devices(macs: Mapping[int, str], links: Mapping[str, LinkState]) -> dict[int, str]:
-    """Present interface names of NICs. Links that merely borrow a NIC's MAC (VLANs, bridges …) are passed over."""
-    found = {}
-    for index, mac in macs.items():
-        fits = [link for link in links.values() if mac in link.macs and link.kind not in VIRTUAL]
-        if fits:
-            found[index] = min(fits, key=lambda link: link.ifindex).device
-    return found
-
-
-def guess(macs: Mapping[int, str]) -> dict[int, str]:
-    """Names that the NICs may have, from a few files, to ask by in the very first look. A wrong guess costs a look."""
-    found: dict[int, str] = {}
-    for device in sorted(os.listdir(paths.LINKS)):
-        with suppress(OSError), open(os.path.join(paths.LINKS, device, "address"), encoding="ascii") as file:
-            mac = file.read().strip()
-            found.update((number, device) for number, held in macs.items() if held == mac and number not in found)
-    return found
 
 
 def _refused(changes: Sequence[str], errors: str) -> list[str]:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Mapping, NamedTuple
 
 import kernel
+import links
 import packet_filter
 import paths
 from differences import Difference, describe, differences, identify
@@ -129,11 +130,11 @@ def _look(
     """Reads the kernel, after the repair that is still to be done."""
     macs = {nic.number: nic.mac for nic in router.nics}
     if not _names:
-        _names.update(kernel.guess(macs))
+        _names.update(links.guess(macs))
     target = wanted(router, _names)
     settings = [path for path, _ in target.sysctls]
     observed = kernel.observe(target.lookups, settings, done.changes, done.load, fresh)
-    present = kernel.devices(macs, observed.links)
+    present = links.devices(macs, observed.links)
     missing = [
         Difference("nic-missing", f"nic{number}: no interface has the MAC {mac}")
         for number, mac in macs.items()

@@ -8,6 +8,7 @@ import pytest
 import reconcile
 from differences import Difference, differences
 from foreign import takeovers
+from links import LinkState, devices
 from model import Router, parse
 from trees import mac, tree
 from wanted import BASE_RULES, MAIN, Route, wanted
@@ -90,7 +91,7 @@ def observed(router: Router, **changes: Any) -> kernel.Observed:
     target = wanted(router, DEVICES)
     return kernel.Observed(
         links={
-            link.device: kernel.LinkState(link.device, 1, (), "", True, True, link.mtu or 0, frozenset([link.address]))
+            link.device: LinkState(link.device, 1, (), "", True, True, link.mtu or 0, frozenset([link.address]))
             for link in target.links
         },
         routes=tuple((route, 213) for route in target.routes),
@@ -107,7 +108,7 @@ def test_a_nic_with_another_mac_gets_its_own_back() -> None:
     router = parse(tree())
     whole = observed(router)
     other = whole.links["ens5"]._replace(macs=("02:00:00:00:00:99", mac(1)))
-    assert kernel.devices({1: mac(1)}, {"ens5": other}) == {1: "ens5"}
+    assert devices({1: mac(1)}, {"ens5": other}) == {1: "ens5"}
     seen = whole._replace(links={**whole.links, "ens5": other})
     (found,) = differences(wanted(router, DEVICES), seen)
     assert (found.reason, found.commands) == ("mac-wrong", (f"link set dev ens5 address {mac(1)}",))
