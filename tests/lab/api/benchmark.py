@@ -2,14 +2,13 @@
 
 40 routers in 20 networks' worth of objects: ten fleets of four routers, each between two networks of its own, made,
 read, changed and deleted through the front door on a real socket by as many clients as the machine has cores. Then
-memory after four, six and eight times as many objects: linear growth is a ratio of 1.
+memory with two to twenty times as many objects, and the straight line that fits best.
 """
 
 from __future__ import annotations
 
 import argparse
 import http.client
-import itertools
 import json
 import os
 import re
@@ -184,19 +183,27 @@ def speed(port: int, rounds: int) -> None:
 
 
 def growth(port: int) -> None:
-    """Prints memory after four, six and eight times the objects."""
+    """Prints memory at ten counts of objects, and how well a straight line fits them."""
     points = []
     with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "lab", port=port, guests=False) as lab:
         lab.compute("GET", "zones")
-        points.append((stored(lab), memory(lab)))
-        for fleets in (range(40), range(40, 60), range(60, 80)):
-            rate(lab, objects, fleets)
+        print(f"{stored(lab):5} objects  {memory(lab) / 1024:6.1f} MB")
+        for first in range(0, 200, 20):
+            rate(lab, objects, range(first, first + 20))
             points.append((stored(lab), memory(lab)))
-    for count, size in points:
-        print(f"{count:5} objects  {size / 1024:6.1f} MB")
-    # What reading the discovery documents left free is used first.
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(points)]
-    print(f"memory  {slopes[-1]:.1f} kB an object; {slopes[-1] / slopes[-2]:.2f} times as many as in the step before")
+            print(f"{points[-1][0]:5} objects  {points[-1][1] / 1024:6.1f} MB")
+    # The first two steps use what reading the discovery documents left free.
+    points = points[2:]
+    slope, start = statistics.linear_regression(*zip(*points, strict=True))
+    beside = max(abs(size - start - slope * count) / size for count, size in points)
+    half = len(points) // 2 + 1
+    early, late = (
+        statistics.linear_regression(*zip(*part, strict=True)).slope for part in (points[:half], points[-half:])
+    )
+    print(
+        f"memory  {start / 1024:.1f} MB and {slope:.1f} kB an object; no point is more than {beside:.1%} beside the "
+        f"line, and its second half is {late / early:.2f} times as steep as its first"
+    )
 
 
 def main() -> None:
