@@ -153,7 +153,7 @@ def autoscale(
 def pause(
     event: Annotated[
         list[str] | None,
-        typer.Option(help="A scenario of `multinic lab run`; repeat it. Default: drain, heal, power-cut."),
+        typer.Option(help="A scenario of `multinic lab run`; repeat it. Default: drain, heal, panic, power-cut."),
     ] = None,
     settings: Annotated[list[str] | None, typer.Option(help="ours or reference; both where left out.")] = None,
     repeat: Repeat = 3,

@@ -10,77 +10,26 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-from multinic.measure import iperf, topology
+from multinic.measure import iperf, overlay_report, topology
 from multinic.measure.engine import wire
 from multinic.measure.engine.node import Node, swarm
 from multinic.measure.errors import MeasureError
 from multinic.measure.iperf import Result, Traffic
+from multinic.measure.limit import LIMITS, Limit
 from multinic.measure.mtu import docker, path
 from multinic.measure.mtu.cures import OPTION, Finding
+from multinic.measure.overlay_report import AFTER_AT_LEAST, BEFORE_AT_MOST, Comparison
 from multinic.measure.report import Overhead, Report, spread
 from multinic.measure.shell import Shell
 from multinic.measure.topology import Say
 
 NETWORK = "measured"
-PUBLISHED = ("published by reference 2", "about 1000", "about 340", "0.34", "full speed", "")
-BEFORE_AT_MOST = 0.6
-AFTER_AT_LEAST = 0.97
 WARM_UP_SECONDS = 2.0
-QUEUE = "400ms"
-"""What waits at a host's cap: longer than other work of this machine keeps a sender from its CPU."""
 CONGESTION = "cubic"
 """Linux's default, whatever this machine's is."""
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What each host's NIC may send.
-
-    Attributes:
-        megabits: Mbit a second.
-        packets: Packets a second.
-        burst: Packets that may come at once.
-    """
-
-    megabits: float
-    packets: float
-    burst: int
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.megabits:g} Mbit/s, {self.packets:g} packets/s"
-
-    def scaled(self, factor: float) -> Limit:
-        """The same ratio of bytes to packets in a slower world. Bursts stay: a busy machine sends in bursts."""
-        return Limit(self.megabits * factor, self.packets * factor, self.burst)
-
-    @property
-    def _burst_bytes(self) -> int:
-        """Two milliseconds' worth, and some packets: with less tbf does not reach its rate."""
-        return max(40_000, int(self.megabits * 256))
-
-    def apply(self, shell: Shell, device: str) -> None:
-        """Sets it on a NIC, in place of an earlier one."""
-        shell.run(
-            [
-                *("tc", "qdisc", "replace", "dev", device, "root"),
-                *("tbf", "rate", f"{self.megabits * 1000:.0f}kbit", "burst", f"{self._burst_bytes}b", "latency", QUEUE),
-            ]
-        )
-        hook = f'type filter hook egress device "{device}" priority 0'
-        rule = f"limit rate over {self.packets:.0f}/second burst {self.burst} packets drop"
-        name = "table netdev multinic_limit"
-        shell.run(["nft", f"{name}; delete {name}; {name} {{ chain sent {{ {hook}; {rule}; }}; }}"])
-
-
-LIMITS = (Limit(1000, 34000, 200), Limit(1000, 50000, 1000))
-"""Between them lies the published case; clouds limit a VM's packets beside its bytes."""
 
 
 @dataclass(frozen=True)
@@ -123,53 +72,6 @@ class Options:
     streams: int = 4
     scale: float = 1
     command: str = "multinic bench overlay"
-
-
-@dataclass
-class Comparison:
-    """One set-up under one limit, one direction, one number of streams.
-
-    Attributes:
-        set_up: Its title.
-        limit: Its title.
-        direction: Who sends to whom.
-        streams: Number of streams.
-        host: Host to host, Mbit/s and the rest, of both phases.
-        before: Container to container with Docker's defaults.
-        after: Container to container after the cure.
-        before_ratios: Container to host, each pair measured one after the other.
-        after_ratios: Likewise after the cure.
-    """
-
-    set_up: str
-    limit: str
-    direction: str
-    streams: int
-    host: list[Result] = field(default_factory=list)
-    before: list[Result] = field(default_factory=list)
-    after: list[Result] = field(default_factory=list)
-    before_ratios: list[float] = field(default_factory=list)
-    after_ratios: list[float] = field(default_factory=list)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the cure does what it should."""
-        return median(self.before_ratios) <= BEFORE_AT_MOST and median(self.after_ratios) >= AFTER_AT_LEAST
-
-    @property
-    def label(self) -> str:
-        """Limit, direction and streams."""
-        return f"{self.limit}; {self.direction}, {self.streams} stream{'s' if self.streams > 1 else ''}"
-
-    def row(self) -> tuple[str, ...]:
-        """For the table, once all has been measured."""
-        return (
-            self.label,
-            *(spread([one.megabits for one in results]) for results in (self.host, self.before)),
-            f"{median(self.before_ratios):.2f}",
-            spread([one.megabits for one in self.after]),
-            f"{median(self.after_ratios):.2f}",
-        )
 
 
 @contextlib.contextmanager
@@ -219,11 +121,12 @@ def run(options: Options, say: Say) -> Report:
         say(f"\n── {one.title} ──")
         with one.open(options, say) as (left, right, routers):
             comparisons, found, engine = _measure(one, left, right, routers, options, overhead, say)
-        _tell(report, one, comparisons, found, engine, options.scale)
+        others = [each for each in found if NETWORK not in each.where]
+        overlay_report.tell(report, one.name, comparisons, _mismatch(found), others, engine, options.scale)
         broken += [f"{each.set_up}, {each.limit}, {each.direction}" for each in comparisons if not each.holds]
     heading, rows, below = report.tables[-1]
     report.tables[-1] = (heading, rows, (*below, overhead.line()))
-    report.write(options.report, lambda figure: _draw(figure, report))
+    report.write(options.report, lambda figure: overlay_report.draw(figure, report))
     if broken:
         raise MeasureError(
             f"the overlay should be at most {BEFORE_AT_MOST} of the host's speed before the cure and at least "
@@ -252,9 +155,7 @@ def _measure(
         ]
         _phase("before", 0, nodes, (left, right), comparisons, options, overhead, say)
         found = docker.judge(docker.networks(nodes[0].shell), walked.mtu, left.title)
-        mismatch = next((one for one in found if NETWORK in one.where), None)
-        if mismatch is None:
-            raise MeasureError("no mismatch was found on the overlay with Docker's defaults: nothing to cure here")
+        mismatch = _mismatch(found)
         say(f"found: {mismatch.where}: {mismatch.text}")
         say(f"cure: {mismatch.cures[0]}")
         for node in nodes:
@@ -265,6 +166,14 @@ def _measure(
         if left_over:
             raise MeasureError(f"the cure did not cure: {left_over[0].text}")
         return comparisons, found, nodes[0].engine()
+
+
+def _mismatch(found: Sequence[Finding]) -> Finding:
+    """What is wrong with the overlay that is measured."""
+    for one in found:
+        if NETWORK in one.where:
+            return one
+    raise MeasureError("no mismatch was found on the overlay with Docker's defaults: nothing to cure here")
 
 
 def _limits(options: Options) -> list[Limit]:
@@ -323,88 +232,3 @@ def _run(sender: Shell, receiver: Shell, address: str, streams: int, options: Op
     result = iperf.run(traffic)
     overhead.sent(traffic.seconds + traffic.warm_up)
     return result
-
-
-def _tell(
-    report: Report,
-    set_up: SetUp,
-    comparisons: Sequence[Comparison],
-    found: Sequence[Finding],
-    engine: str,
-    scale: float,
-) -> None:
-    header = (
-        "limit of each host; direction",
-        "host to host, Mbit/s",
-        "containers, Docker's defaults",
-        "ratio",
-        "containers, after the cure",
-        "ratio",
-    )
-    mismatch = next(one for one in found if NETWORK in one.where)
-    report.table(
-        set_up.title[0].upper() + set_up.title[1:],
-        [header, *(one.row() for one in comparisons), PUBLISHED],
-        f"Found: {mismatch.where}: {mismatch.text}.",
-        f"Cure: `{mismatch.cures[0]}` (Docker subtracts 50 from the option itself).",
-        *(f"Also found: {one.where}: {one.text}." for one in found if one is not mismatch),
-        *([f"All limits are scaled by {scale:g}; reference 2's figures are not."] if scale != 1 else []),
-    )
-    report.table(
-        "Engine's figures for the same runs",
-        [
-            (
-                header[0],
-                "",
-                "segment, bytes",
-                "sent again",
-                "window, KiB",
-                "sender's CPU",
-                "receiver's CPU",
-            ),
-            *(
-                (one.label, what, *_engine(results))
-                for one in comparisons
-                for what, results in (("hosts", one.host), ("before", one.before), ("after", one.after))
-            ),
-        ],
-        f"Docker Engine {engine}, iperf3, {CONGESTION}, medians of {len(comparisons[0].before)} runs; least and "
-        "greatest in brackets. Segmentation offload is off, so that a packet is a packet. Each ratio is of two runs, "
-        "one after the other.",
-    )
-    report.data.setdefault("set_ups", []).append(
-        {
-            "name": set_up.name,
-            "title": set_up.title,
-            "engine": engine,
-            "findings": [{**asdict(one), "severity": one.severity.value} for one in found],
-            "comparisons": [asdict(one) for one in comparisons],
-        }
-    )
-
-
-def _engine(results: Sequence[Result]) -> tuple[str, ...]:
-    return (
-        f"{median(one.mss for one in results):.0f}",
-        spread([one.retransmits for one in results]),
-        spread([one.cwnd_kib for one in results]),
-        f"{median(one.sender_cpu for one in results):.0f} %",
-        f"{median(one.receiver_cpu for one in results):.0f} %",
-    )
-
-
-def _draw(figure: Any, report: Report) -> None:
-    set_ups = report.data["set_ups"]
-    axes = figure.subplots(1, len(set_ups), sharey=True, squeeze=False)[0]
-    for axis, one in zip(axes, set_ups, strict=True):
-        shown = [each for each in one["comparisons"] if each["streams"] == 1]
-        bars = (("host", "host to host"), ("before", "containers, Docker's defaults"), ("after", "containers, cured"))
-        for offset, ((what, label), colour) in enumerate(zip(bars, ("tab:gray", "tab:red", "tab:green"), strict=True)):
-            heights = [median(result["megabits"] for result in each[what]) for each in shown]
-            places = [index + (offset - 1) * 0.27 for index in range(len(shown))]
-            axis.bar(places, heights, 0.25, color=colour, label=label)
-        ticks = [f"{each['limit'].split(', ')[1]}\n{each['direction']}" for each in shown]
-        axis.set_xticks(range(len(shown)), ticks, fontsize=6)
-        axis.set_title(one["title"], fontsize=9)
-    axes[0].set_ylabel("Mbit/s, one stream")
-    axes[0].legend(fontsize=7)

@@ -126,6 +126,8 @@ class Overhead:
         """A sentence for the report."""
         seconds = time.monotonic() - self._began
         share = (self._own() - self._cpu) / seconds
+        if not self._traffic:
+            return f"The benchmark's own cost: {share:.1%} of one CPU on average, over {seconds:.0f} s."
         return (
             f"The benchmark's own cost: {share:.1%} of one CPU on average; of its {seconds:.0f} s traffic ran for "
             f"{self._traffic:.0f} s, the rest was bringing up, starting iperf3 and tearing down."

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from multinic.measure import iperf, overlay, routers
+from multinic.measure import iperf, overlay, routers, routers_report
 from multinic.measure.errors import MeasureError
 from multinic.measure.iperf import Result
-from multinic.measure.overlay import Comparison, Limit
+from multinic.measure.limit import Limit
+from multinic.measure.overlay_report import Comparison
 from multinic.measure.report import Overhead, Report, spread
-from multinic.measure.routers import TESTS, Outcome
+from multinic.measure.routers import TESTS
+from multinic.measure.routers_report import Outcome
 from multinic.measure.shell import Shell
 
 
@@ -62,7 +64,9 @@ def test_potential_is_the_cap_and_the_share_that_the_mtu_leaves() -> None:
 def test_a_benchmark_below_its_promise_fails_and_shows_what_it_measured(tmp_path: Path) -> None:
     low = Outcome(TESTS[3].title, 125, 1460, TESTS[3].published, [result(100)])
     with pytest.raises(MeasureError, match=r"1 router of 8 vCPU, one stream: 0\.838"):
-        routers._tell([low], tmp_path, "multinic bench routers", [], Overhead(), least=routers.AT_LEAST)
+        routers_report.tell(
+            [low], tmp_path, "multinic bench routers", [], Overhead(), warm_up=3, least=routers.AT_LEAST
+        )
     assert "100.0" in (tmp_path / "routers.md").read_text()
 
 

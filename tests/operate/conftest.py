@@ -27,6 +27,9 @@ from multinic.operate.fleet import DRAIN_KEY
 from multinic.operate.reading import drain_asked
 from stacks import dev
 
+from .between import Between, between
+from .seen import quiet, wait_for
+
 ROOT = Path(__file__).parents[2]
 TOKEN = "the-lab's-token"
 PATIENCE = 60.0
@@ -120,7 +123,7 @@ class Ground:
         return {"MULTINIC_LAB_ENDPOINT": self.endpoint, "MULTINIC_LAB_TOKEN": TOKEN}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     made = Ground(tmp_path_factory.mktemp("lab"))
     try:
@@ -205,7 +208,24 @@ def multinic(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name, value in ground.environment().items():
         monkeypatch.setenv(name, value)
-    return Command(monkeypatch, capsys)
+    command = Command(monkeypatch, capsys)
+    # Each test finds the fleet at rest, whatever the one before has set going.
+    wait_for(command, quiet)
+    return command
+
+
+@pytest.fixture
+def fleet(multinic: Command) -> Callable[[], Any]:
+    """The first fleet, as `status` has it."""
+    return lambda: multinic.json("status")["fleet"]
+
+
+@pytest.fixture
+def google(ground: Ground, multinic: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Between]:
+    """Somebody between the commands and the lab."""
+    with between(ground.endpoint) as made:
+        monkeypatch.setenv("MULTINIC_LAB_ENDPOINT", made.endpoint)
+        yield made
 
 
 @pytest.fixture

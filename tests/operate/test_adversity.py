@@ -10,16 +10,7 @@ from multinic.cli import status
 from multinic.operate import drain, rolling, waiting, words
 from multinic.operate.errors import OperateError, WordError
 
-from .between import between
 from .fleets import fleet
-
-
-@pytest.fixture
-def google(ground, multinic, monkeypatch):
-    with between(ground.endpoint) as made:
-        monkeypatch.setenv("MULTINIC_LAB_ENDPOINT", made.endpoint)
-        yield made
-
 
 GONE = [
     ("^GET .*/forwardingRules", 200, {"items": []}, 1, "deleted by hand"),
@@ -57,35 +48,34 @@ def test_names_that_come_twice_and_links_to_elsewhere():
         words.router(fleet(), link.format("f"))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("drain",),
-        ("drain", ""),
-        ("drain", "/"),
-        ("drain", "a" * 300),
-        ("drain", 'x" OR name != "y'),
-        ("trace", 'x" OR name != "y', "10.3.4.5"),
-        ("heal", "-"),
-        ("drain", "nobody", "--timeout", "0"),
-        ("withdraw", ""),
-        ("withdraw", "dev-left", "--all"),
-        ("upgrade", "--old", "router-fleet", "--new", "router-fleet"),
-        ("routes", "--cleanup", "--delete-warnings"),
-        ("trace", "10.1.2", "10.3.4.5"),
-        ("trace", "", ""),
-        ("trace", "::1", "::2"),
-        ("trace", "10.1.2.3", "10.3.4.5", "--protocol", "nonsense"),
-        ("trace", "10.1.2.3", "10.3.4.5", "--protocol", "icmp", "--port", "80"),
-        ("status", "--stack", "no/such", "--region", "us-east9"),
-        ("logs", "--limit", "0"),
-        ("logs", "--since", "99999999999d"),
-    ],
-    ids=lambda line: " ".join(line)[:40],
-)
-def test_odd_words_are_wrong_words(multinic, line):
-    multinic(*line, code=2)
-    assert multinic.err.strip()
+ODD = [
+    ("drain",),
+    ("drain", ""),
+    ("drain", "/"),
+    ("drain", "a" * 300),
+    ("drain", 'x" OR name != "y'),
+    ("trace", 'x" OR name != "y', "10.3.4.5"),
+    ("heal", "-"),
+    ("drain", "nobody", "--timeout", "0"),
+    ("withdraw", ""),
+    ("withdraw", "dev-left", "--all"),
+    ("upgrade", "--old", "router-fleet", "--new", "router-fleet"),
+    ("routes", "--cleanup", "--delete-warnings"),
+    ("trace", "10.1.2", "10.3.4.5"),
+    ("trace", "", ""),
+    ("trace", "::1", "::2"),
+    ("trace", "10.1.2.3", "10.3.4.5", "--protocol", "nonsense"),
+    ("trace", "10.1.2.3", "10.3.4.5", "--protocol", "icmp", "--port", "80"),
+    ("status", "--stack", "no/such", "--region", "us-east9"),
+    ("logs", "--limit", "0"),
+    ("logs", "--since", "99999999999d"),
+]
+
+
+def test_odd_words_are_wrong_words(multinic):
+    for line in ODD:
+        multinic(*line, code=2)
+        assert multinic.err.strip(), line
 
 
 def test_two_addresses_of_elsewhere_do_not_arrive(multinic):

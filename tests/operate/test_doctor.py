@@ -6,8 +6,6 @@ import pytest
 
 from multinic.operate import project
 
-from .between import between
-
 OFF = (
     "Compute Engine API has not been used in project lab before or it is disabled. Enable it by visiting "
     "https://console.developers.google.com/apis/api/compute.googleapis.com/overview?project=lab then retry. If you "
@@ -16,13 +14,6 @@ OFF = (
 SERVICES = "^GET /serviceusage/v1/projects/lab/services/"
 REGION = "^GET /compute/v1/projects/lab/regions/us-central1([?]|$)"
 EFFECTIVE = "^GET .*/global/networks/{}[^/]*/getEffectiveFirewalls"
-
-
-@pytest.fixture
-def google(ground, multinic, monkeypatch):
-    with between(ground.endpoint) as made:
-        monkeypatch.setenv("MULTINIC_LAB_ENDPOINT", made.endpoint)
-        yield made
 
 
 @pytest.fixture
