@@ -43,8 +43,9 @@ class RunningLab:
 
 @contextmanager
 def daemon(folder: Path, module: str = "multinic.lab.daemon") -> Iterator[RunningLab]:
-    """Runs a lab without guests by a module with the daemon's command line."""
-    folder.mkdir()
+    """Runs a lab without guests by a module with the daemon's command line; where one was, with its objects."""
+    folder.mkdir(exist_ok=True)
+    (folder / "lab.json").unlink(missing_ok=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", module, "--folder", str(folder), "--port", str(port), "--no-guests"]
