@@ -200,12 +200,14 @@ class Machines:
         value = self._cloud.store.get(key)
         if value is None or int(value["id"]) != identity:
             return
-        self._cloud.events.add("machine", key, event.value, id=str(identity))
+        # In a zone's outage nobody says so: the log has it for people, by another name.
+        silent = event is MachineEvent.STOPPED and self._cloud.outages.hides(key, name_of(value["zone"]))
+        self._cloud.events.add("machine", key, "lost power unseen" if silent else event.value, id=str(identity))
         if event is MachineEvent.PANICKED:
             self._panicked.add(key)
         elif event is MachineEvent.BOOTED:
             self._panicked.discard(key)
-        elif key not in self._stopping and not self._cloud.outages.hides(key, name_of(value["zone"])):
+        elif key not in self._stopping and not silent:
             # A VM that was powered off from inside or preempted stays down, unless a group repairs it:
             # https://cloud.google.com/compute/docs/instances/instance-life-cycle
             self._panicked.discard(key)

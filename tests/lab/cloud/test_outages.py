@@ -26,6 +26,8 @@ def test_silent_machines_stay_running_until_checks_find_out(world, run):
             await w.cloud.outages.fail(ZONE)
             assert not w.substrate.running
             assert {w.cloud.store.require(member)["status"] for member in before} == {"RUNNING"}
+            assert not w.changes("machine", "stopped"), "who waits for it learns nothing"
+            assert len(w.changes("machine", "lost power unseen")) == 2
             error = "error"
             await w.until(lambda: [e for e in w.cloud.events.after() if e.detail["what"] == error], "no room there")
             assert not w.substrate.running
