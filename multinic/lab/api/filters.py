@@ -17,6 +17,8 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<mark>\(|\)|!=|<=|>=|=|<|>|:)|(?P<word>[^\s()=!<>:"']+))"""
 )
 _LONGEST = 2048
+_LINK = re.compile(r"^https?://[^/]+/compute/(?:v1|beta)/")
+"""A link in any base path: older versions of Google's provider filter zones by their region, below its endpoint."""
 
 
 def parse(text: str) -> Test:
@@ -111,6 +113,7 @@ class _Parser:
         while kind == "word" and len(self._tokens) > 1 and self.peek() == ("mark", ":"):
             self._tokens.pop(0)
             value += ":" + self._tokens.pop(0)[1]
+        value = _LINK.sub(r"https://www.googleapis.com/compute/v1/", value)
         test = _OPERATORS.get(operator)
         if test is None:
             raise _bad(self._text)

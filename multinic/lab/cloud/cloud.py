@@ -128,6 +128,7 @@ class Cloud:
         self.substrate.serve_metadata(self.metadata)
         self.substrate.serve_guest_attributes(self.guest_attributes.change)
         self.fabric.start()
+        self.service_accounts.make_default()
         self.substrate.keep_only([int(value["id"]) for _, value in self.store.everywhere("instances")])
         for key, value in list(self.store.everywhere("instances")):
             if value["status"] in ("PROVISIONING", "STAGING", "RUNNING"):

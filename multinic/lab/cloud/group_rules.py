@@ -70,10 +70,4 @@ RULES: tuple[Rule, ...] = (
             )
         ),
     ),
-    holds(
-        "versions",
-        "The lab serves one version a group (no canary).",
-        "docs/lab-fidelity.md",
-        lambda group: len(group.get("versions", [])) <= 1,
-    ),
 )

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from . import catalog
 from .call import Answer, Call, Handler
-from .errors import ApiError, in_use, invalid, required
+from .errors import ApiError, in_use, invalid, not_served, required
 from .group_rules import RULES
 from .group_view import GroupView
 from .links import key_of, link, name_of, split
@@ -116,8 +116,7 @@ class InstanceGroupManagers(Resource):
 
     @override
     def check(self, key: str, value: Object, old: Object | None) -> None:
-        if value.get("statefulPolicy", {}).get("preservedState", {}).get("disks"):
-            raise invalid("statefulPolicy", "…", "The lab does not serve stateful groups.")
+        self._refuse_not_served(value)
         for policy in value.get("autoHealingPolicies", []):
             if policy.get("healthCheck"):
                 self.cloud.health_checks.require_own_port("autoHealingPolicies[0].healthCheck", policy["healthCheck"])
@@ -131,6 +130,17 @@ class InstanceGroupManagers(Resource):
                     value["instanceTemplate"],
                     f"The subnetwork of its interface {index} is not in region '{region}'.",
                 )
+
+    @staticmethod
+    def _refuse_not_served(value: Object) -> None:
+        if any((value.get("statefulPolicy") or {}).get("preservedState", {}).values()):
+            raise not_served("stateful groups")
+        if value.get("targetPools"):
+            raise not_served("target pools")
+        if (value.get("resourcePolicies") or {}).get("workloadPolicy"):
+            raise not_served("workload policies")
+        if len(value.get("versions", [])) > 1:
+            raise not_served("more than one version a group")
 
     @override
     def changed(self, key: str, value: Object, old: Object | None) -> None:

@@ -13,7 +13,7 @@ from typing_extensions import override
 from . import addressing, fingerprints
 from .call import Answer, Call, Handler
 from .clock import timestamp
-from .errors import ApiError, already_exists, in_use, invalid, required
+from .errors import ApiError, already_exists, in_use, invalid, not_served, required
 from .instance_properties import Properties, check_metadata, check_tags
 from .links import key_of, link, name_of, split
 from .machines import is_spot
@@ -57,6 +57,9 @@ class Instances(Resource):
     def insert(self, call: Call) -> Answer:
         """Makes an instance; the operation is DONE once it runs."""
         self.cloud.require_place(call.scope)
+        for name in ("sourceInstanceTemplate", "sourceMachineImage"):
+            if call.params.get(name):
+                raise not_served(f"instances made from a {name}")
         if not call.body.get("name"):
             raise required("name")
         key = self.key(call.scope, call.body["name"])

@@ -41,6 +41,15 @@ class ServiceAccounts:
     def _view(self, value: Object) -> dict[str, Any]:
         return {name: content for name, content in value.items() if not name.startswith("_")}
 
+    def make_default(self) -> None:
+        """Makes the account that VMs get where they name none, as enabling Compute Engine does.
+
+        https://cloud.google.com/compute/docs/access/service-accounts#default_service_account
+        """
+        email = self._cloud.projects.default_account
+        if self._store.get(f"{self._parent()}/{email}") is None:
+            self._make(email, {"displayName": "Compute Engine default service account"})
+
     def create(self, body: Object) -> dict[str, Any]:
         """Makes an account."""
         account_id = str(body.get("accountId") or "")
@@ -59,7 +68,10 @@ class ServiceAccounts:
                 "alreadyExists",
                 f"Service account {account_id} already exists within project projects/{self._cloud.project}.",
             )
-        given = body.get("serviceAccount") or {}
+        return self._view(self._make(email, body.get("serviceAccount") or {}))
+
+    def _make(self, email: str, given: Object) -> Object:
+        key = f"{self._parent()}/{email}"
         number = self._store.new_id()
         value = {
             "name": key,
@@ -71,7 +83,7 @@ class ServiceAccounts:
         }
         value["etag"] = fingerprint(value)
         self._store.put(key, value)
-        return self._view(value)
+        return value
 
     def get(self, name: str) -> dict[str, Any]:
         """An account."""

@@ -105,6 +105,19 @@ def test_service_usage(door):
     assert "container.googleapis.com" in message
 
 
+def test_the_default_service_account_is_there(door):
+    """Google's provider looks it up: in the project first, then in IAM."""
+    email = door.ok("GET", "/compute/v1/projects/lab")["defaultServiceAccount"]
+    found = door.ok("GET", f"/iam/v1/projects/lab/serviceAccounts/{email}")
+    assert (found["email"], found["displayName"]) == (email, "Compute Engine default service account")
+
+
+def test_zones_are_found_by_their_region_in_any_base_path(door):
+    for base in ("http://127.0.0.1:8470/compute/beta", "https://compute.googleapis.com/compute/v1"):
+        path = f"/compute/v1/projects/lab/zones?filter=(region eq {base}/projects/lab/regions/us-west1) (status eq UP)"
+        assert [zone["name"][-1] for zone in door.ok("GET", path)["items"]] == ["a", "b", "c"]
+
+
 def test_fields_and_filters(door):
     for name in ("one", "two"):
         door.ok("POST", f"{V1}/global/networks", {"name": name, "autoCreateSubnetworks": False})
