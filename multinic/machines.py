@@ -50,6 +50,12 @@ _HYPERDISK = "hyperdisk-balanced"
 NO_HYPERDISK = ("c2", "c2d", "e2", "n1", "t2a")
 """Series without any Hyperdisk. https://docs.cloud.google.com/compute/docs/disks/hyperdisks"""
 
+NO_CUSTOM = ("c2", "c2d", "c3", "c3d", "c4", "c4a", "c4d", "t2a", "t2d")
+"""Series without custom types. https://docs.cloud.google.com/compute/docs/instances/creating-instance-with-custom-machine-type"""
+
+CUSTOM_GB = {"e2": (0.5, 8), "n1": (0.9, 6.5), "n2": (0.5, 8), "n2d": (0.5, 8)}
+"""GB of memory a vCPU that a custom type has at least and, if it does not end in -ext, at most; from the same page."""
+
 CPU_VENDORS = {
     "Intel": ("c2", "c3", "c4", "n1", "n2", "n4"),
     "AMD": ("c2d", "c3d", "c4d", "n2d", "n4d", "t2d"),
@@ -155,6 +161,12 @@ class Machine:
         """
         plain = re.fullmatch(r"[a-z0-9]+-(?:standard|highcpu|highmem)-\d+", self.name)
         return tuple(sorted(self.facts.gbps)) if self.facts and plain else None
+
+    @property
+    def is_known_kind(self) -> bool:
+        """Whether the series comes in this ratio of memory to CPU; true where the series is not known."""
+        kinds = ("standard",) if self.series in ("t2a", "t2d") else ("standard", "highcpu", "highmem")
+        return self.facts is None or self.name in SHARED_CORE or self.name.split("-")[1] in kinds
 
     @property
     def max_nics(self) -> int:

@@ -47,6 +47,7 @@ class MultinicRouter(pulumi.ComponentResource):
     def __init__(self, name: str, args: MultinicRouterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         problems = Problems()
         settings = parsing.router(args, problems)
+        routes.refuse_clashes(name, settings.fleet.networks, settings.routes, problems)
         problems.raise_if_any()
         super().__init__("multinic:index:MultinicRouter", name, {}, opts)
         fleet_settings = settings.fleet

@@ -1,13 +1,19 @@
 """Routes: in every network, one for each range of each other network, with its own load balancer as next hop."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from ipaddress import IPv4Network
 
 import pulumi
 import pulumi_gcp as gcp
 
 from multinic import naming
+from multinic.problems import Problems
 from multinic.settings import NetworkSettings, RoutesSettings
+
+_Claims = dict[tuple[pulumi.Input[str], IPv4Network, int, str], str]
+_CLAIMED: ContextVar[tuple[pulumi.Resource, _Claims] | None] = ContextVar("claimed routes", default=None)
+"""The program's root and network, range, priority, tag → router; in a context variable, as Pulumi's own settings."""
 
 
 def claims(networks: Sequence[NetworkSettings]) -> list[tuple[int, IPv4Network]]:
@@ -17,6 +23,43 @@ def claims(networks: Sequence[NetworkSettings]) -> list[tuple[int, IPv4Network]]
         for i in range(len(networks))
         for cidr in sorted(cidr for j, other in enumerate(networks) if j != i for cidr in other.cidrs)
     ]
+
+
+def refuse_clashes(
+    name: str, networks: Sequence[NetworkSettings], settings: RoutesSettings, problems: Problems
+) -> None:
+    """Notes each range that another router of this program leads to with the same priority in the same network.
+
+    Google Cloud refuses such routes without tags, and where they share a tag it picks one of them for everybody.
+    https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview
+
+    Args:
+        name: The router's name.
+        networks: Its networks. A link that is an Output is known again where the same Output is given.
+        settings: Priority and tags.
+        problems: Where clashes are noted.
+    """
+    root = pulumi.runtime.get_root_resource()
+    if root is None:  # the host of the package sees one component at a time
+        return
+    known = _CLAIMED.get()
+    taken: _Claims = known[1] if known and known[0] is root else {}
+    _CLAIMED.set((root, taken))
+    for i, cidr in claims(networks):
+        link = networks[i].network
+        network = naming.partial(link) if isinstance(link, str) else link
+        for tag in settings.tags or ("",):
+            other = taken.setdefault((network, cidr, settings.priority, tag), name)
+            if other != name:
+                j, k = next(
+                    (j, one.cidrs.index(cidr)) for j, one in enumerate(networks) if j != i and cidr in one.cidrs
+                )
+                problems.add(
+                    f"networks[{j}].cidrs[{k}]",
+                    f"router {other!r} of this program has a route for {cidr} with priority {settings.priority} in the "
+                    f"network of networks[{i}] as well; give one of the two another routes.priority, or other ranges",
+                    rule="route-clash",
+                )
 
 
 def declare(

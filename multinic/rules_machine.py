@@ -42,13 +42,28 @@ def _machine_size(settings: RouterSettings) -> Findings:
     if machine is None:
         return
     if machine.memory_mb is not None:
-        if machine.vcpus != 1 and (machine.vcpus or 0) % 2:
+        if machine.series in machines.NO_CUSTOM:
+            yield "machine.type", f"{machine.name}: {machine.series} has no custom types; give a predefined one"
+        if not machine.vcpus or (machine.vcpus != 1 and machine.vcpus % 2):
             yield "machine.type", f"{machine.name}: a custom type has one vCPU or an even number of them"
         if machine.memory_mb % 256 or not machine.memory_mb:
             yield "machine.type", f"{machine.name}: the memory of a custom type is a multiple of 256 MB"
+        yield from _custom_memory(machine, machine.memory_mb)
+    elif not machine.is_known_kind:
+        yield (
+            "machine.type",
+            f"{machine.name} is not one of Google Cloud's; give one such as {machine.series}-standard-4",
+        )
     elif machine.sizes and machine.vcpus not in machine.sizes:
         sizes = ", ".join(map(str, machine.sizes))
         yield "machine.type", f"{machine.name} is not one of Google Cloud's; {machine.series} comes with {sizes} vCPUs"
+
+
+def _custom_memory(machine: machines.Machine, memory_mb: int) -> Findings:
+    least, most = (bound * 1024 * (machine.vcpus or 0) for bound in machines.CUSTOM_GB.get(machine.series, (0, 1e9)))
+    if memory_mb < least or (memory_mb > most and not machine.name.endswith("-ext")):
+        low, high = machines.CUSTOM_GB[machine.series]
+        yield "machine.type", f"{machine.name}: a custom type of {machine.series} has {low:g} to {high:g} GB a vCPU"
 
 
 def _image_fits(settings: RouterSettings) -> Findings:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
+import pulumi
+
 from multinic import naming, zones
 from multinic.reading import shown
 from multinic.settings import NetworkSettings, RouterSettings, nested_cidrs
@@ -14,7 +16,13 @@ _NICS = "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts"
 _SUBNETS = "https://docs.cloud.google.com/vpc/docs/subnets"
 _RESERVED = [IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")]
 _GOOGLE_APIS = IPv4Network("199.36.153.4/30"), IPv4Network("199.36.153.8/30")
-_PROBES = [IPv4Network(text) for text in ("35.191.0.0/16", "130.211.0.0/22")]
+_SPECIAL = {
+    IPv4Network("35.191.0.0/16"): "where health checks come from",
+    IPv4Network("130.211.0.0/22"): "where health checks come from",
+    IPv4Network("35.235.240.0/20"): "where Identity-Aware Proxy comes from",
+    IPv4Network("35.199.192.0/19"): "where Cloud DNS forwards from",
+}
+"""Answers to these always take Google's own way. https://docs.cloud.google.com/vpc/docs/routes"""
 
 _IN_PROJECT = r"(?:projects/[a-z0-9][-a-z0-9.:]{0,62}/)?"  # by id or by number
 
@@ -35,10 +43,11 @@ def _enough_networks(settings: RouterSettings) -> Findings:
 
 def _distinct_networks(settings: RouterSettings) -> Findings:
     for key in ("network", "subnetwork"):
-        seen: dict[str, int] = {}
+        seen: dict[pulumi.Input[str], int] = {}
         for i, network in enumerate(settings.fleet.networks):
             link = getattr(network, key)
-            if isinstance(link, str) and (first := seen.setdefault(naming.partial(link), i)) != i:
+            same = naming.partial(link) if isinstance(link, str) else link
+            if same and (first := seen.setdefault(same, i)) != i:
                 yield f"networks[{i}].{key}", f"is the same as networks[{first}].{key}; each NIC needs its own"
 
 
@@ -53,12 +62,13 @@ def _routable(settings: RouterSettings) -> Findings:
         for reserved in _RESERVED:
             if cidr.subnet_of(reserved):
                 yield f"networks[{i}].cidrs[{k}]", f"{cidr} lies in {reserved}, which no VPC network routes"
+        # What contains them all is the default route, of which `routes` warns.
         for apis in _GOOGLE_APIS:
-            if cidr.subnet_of(apis):
-                yield f"networks[{i}].cidrs[{k}]", f"{cidr} is Google's own APIs, which no load balancer leads to"
-        for probes in _PROBES:
-            if cidr.prefixlen > 0 and cidr.overlaps(probes):
-                yield f"networks[{i}].cidrs[{k}]", f"{cidr} overlaps {probes}, where health checks come from"
+            if cidr.prefixlen > 0 and cidr.overlaps(apis):
+                yield f"networks[{i}].cidrs[{k}]", f"{cidr} overlaps Google's own APIs, which no load balancer leads to"
+        for special, why in _SPECIAL.items():
+            if cidr.prefixlen > 0 and cidr.overlaps(special):
+                yield f"networks[{i}].cidrs[{k}]", f"{cidr} overlaps {special}, {why}"
 
 
 def _once(settings: RouterSettings) -> Findings:
@@ -122,12 +132,13 @@ def _address_fits(settings: RouterSettings) -> Findings:
     seen: dict[str, int] = {}
     for i, network in enumerate(settings.fleet.networks):
         if isinstance(network.address, str) and network.address:
-            yield from _judge_address(f"networks[{i}].address", network, network.address)
+            yield from _judge_address(settings, i, network.address)
             if (first := seen.setdefault(network.address, i)) != i:
                 yield f"networks[{i}].address", f"{network.address} is the address of networks[{first}] as well"
 
 
-def _judge_address(path: str, network: NetworkSettings, text: str) -> Findings:
+def _judge_address(settings: RouterSettings, index: int, text: str) -> Findings:
+    path, network = f"networks[{index}].address", settings.fleet.networks[index]
     if ":" in text and "/" not in text:
         yield path, f"{text} is IPv6; multinic routes IPv4 only"
         return
@@ -142,6 +153,11 @@ def _judge_address(path: str, network: NetworkSettings, text: str) -> Findings:
     for reserved in _RESERVED:
         if address in reserved:
             yield path, f"{text} lies in {reserved}, where no subnetwork can be"
+    # What a route leads away from the network is in none of its subnets; nested ranges are judged elsewhere.
+    if not settings.routes.allow_nested_cidrs and not any(address in own for own in network.cidrs):
+        for j, k, cidr in _cidrs(settings):
+            if address in cidr:
+                yield path, f"{text} is behind networks[{j}], in its cidrs[{k}], {cidr}; give one of this network's own"
     ranges = network.subnet_cidrs
     if ranges and not any(address in subnet for subnet in ranges):
         yield path, f"{text} is in none of the network's subnets ({', '.join(map(str, ranges))})"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pulumi
+import pulumi_gcp as gcp
 import pytest
 
-from multinic import InputError, MultinicRouter, MultinicRouterArgs, RouterFleet, testing
+from multinic import InputError, MultinicRouter, MultinicRouterArgs, RouterFleet, naming, testing
 from tests.unit.shapes import IMAGE, REGION, ZONES, network, router_args
 
 
@@ -304,17 +307,19 @@ def test_packets_of_more_ranges_are_let_in_and_given_no_routes() -> None:
     assert probes[0] == probes[1]
 
 
-def test_shared_vpc_puts_each_resource_into_its_project() -> None:
-    hosts = ["host-a", "host-b"]
-    networks = [
-        network(
-            index,
-            network=f"projects/{host}/global/networks/n",
-            subnetwork=f"projects/{host}/regions/{REGION}/subnetworks/s",
-        )
-        for index, host in enumerate(hosts)
-    ]
-    declared = declare(router_args(networks=networks, project="service"))
+@pytest.mark.parametrize("link", [str, pulumi.Output.from_input], ids=["text", "output"])
+def test_shared_vpc_puts_each_resource_into_its_project(link: Callable[[str], pulumi.Input[str]]) -> None:
+    def host(index: int, place: str, kind: str) -> str:
+        return f"projects/host-{index}/{place}/{kind}s/n"
+
+    def program() -> None:
+        args = router_args(project="service")
+        for i, one in enumerate(args["networks"]):
+            one["network"] = link(host(i, "global", "network"))
+            one["subnetwork"] = host(i, f"regions/{REGION}", "subnetwork")
+        MultinicRouter("router", args)
+
+    declared = testing.run(program)
     for kind in ("Route", "Firewall"):
         for one in declared.all(kind):
             assert one["project"] == one["network"].split("/")[1], one.name
@@ -322,6 +327,14 @@ def test_shared_vpc_puts_each_resource_into_its_project() -> None:
     for kind in [*in_service.split(), "RegionBackendService"]:
         assert {one["project"] for one in declared.all(kind)} == {"service"}, kind
     assert [one["project"] for one in declared.all("IAMMember")] == ["service"]
+
+
+def test_an_output_that_names_no_project_is_refused_as_a_link() -> None:
+    def program() -> None:
+        naming.project_of_link(pulumi.Output.from_input("net")).apply(str)  # type: ignore[union-attr]
+
+    with pytest.raises(ValueError, match="'net' names no project: give a full link such as projects/P/global/"):
+        testing.run(program)
 
 
 def test_existing_address_is_used() -> None:
@@ -421,6 +434,44 @@ def test_regional_traffic_check() -> None:
     declared = declare(router_args(health={"regional": True}))
     assert declared.one("RegionHealthCheck", "traffic")["region"] == REGION
     assert [one.name for one in declared.all("HealthCheck")] == ["router-fleet-heal"]
+
+
+def two_routers(**second: Any) -> testing.Declared:
+    def program() -> None:
+        MultinicRouter("first", router_args())
+        MultinicRouter("second", router_args(**second))
+
+    return testing.run(program)
+
+
+def test_two_routers_of_a_program_with_the_same_routes_are_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        two_routers()
+    for index, other in ((0, 1), (1, 0)):
+        assert (
+            f"networks[{other}].cidrs[0]: router 'first' of this program has a route for 10.{other}.0.0/16 with "
+            f"priority 900 in the network of networks[{index}] as well; give one of the two another routes.priority"
+        ) in str(caught.value)
+    assert len(two_routers(routes={"priority": 901}).all("Route")) == 4
+    assert len(two_routers(routes={"tags": ["client"]}).all("Route")) == 4
+    narrower = [network(0, cidrs=["10.0.0.0/17"]), network(1, cidrs=["10.1.0.0/17"])]
+    assert len(two_routers(networks=narrower).all("Route")) == 4
+
+
+def test_the_same_output_is_known_as_the_same_network() -> None:
+    def program(count: int) -> None:
+        made = gcp.compute.Network("net")
+        for name in ("first", "second")[:count]:
+            args = router_args()
+            args["networks"][0]["network"] = made.self_link
+            if count == 1:
+                args["networks"][1]["network"] = made.self_link
+            MultinicRouter(name, args)
+
+    with pytest.raises(InputError, match=r"networks\[1\]\.network: is the same as networks\[0\]\.network"):
+        testing.run(partial(program, 1))
+    with pytest.raises(InputError, match=r"networks\[1\]\.cidrs\[0\]: router 'first' of this program has a route"):
+        testing.run(partial(program, 2))
 
 
 def test_two_generations_share_no_name() -> None:

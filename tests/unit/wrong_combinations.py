@@ -217,7 +217,15 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
     ({"networks.1.cidrs": ["0.0.0.0/8"]}, "cidr-routable", "networks[1].cidrs[0]: 0.0.0.0/8 lies in 0.0.0.0/8"),
     ({"networks.1.cidrs": ["224.0.0.0/3"]}, "cidr-routable", "networks[1].cidrs[0]: 224.0.0.0/3 lies in 224.0.0.0/3"),
     ({"networks.1.cidrs": ["255.255.255.255/32"]}, "cidr-routable", "networks[1].cidrs[0]: 255.255.255.255/32 lies in"),
-    ({"networks.1.cidrs": ["199.36.153.4/30"]}, "cidr-routable", "networks[1].cidrs[0]: 199.36.153.4/30 is Google's"),
+    *(
+        ({"networks.1.cidrs": [cidr]}, "cidr-routable", f"networks[1].cidrs[0]: {cidr} overlaps {what}")
+        for cidr, what in (
+            ("199.36.153.4/30", "Google's own APIs"),
+            ("199.36.0.0/16", "Google's own APIs"),
+            ("35.235.240.0/24", "35.235.240.0/20, where Identity-Aware Proxy comes from"),
+            ("35.199.192.0/20", "35.199.192.0/19, where Cloud DNS forwards from"),
+        )
+    ),
     (
         {"networks.1.subnet_cidrs": ["10.7.0.0/24", "10.7.0.0/25"]},
         "subnet-apart",
@@ -229,6 +237,11 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
         "networks[1].subnet_cidrs[0]: 10.7.0.0/30: a subnet",
     ),
     ({"networks.1.subnet_cidrs": ["224.0.0.0/24"]}, "subnet-apart", "networks[1].subnet_cidrs[0]: 224.0.0.0/24 overla"),
+    (
+        {"networks.0.address": "10.1.0.5"},
+        "address-fits",
+        "networks[0].address: 10.1.0.5 is behind networks[1], in its cidrs[0], 10.1.0.0/16; give one of this network's",
+    ),
     ({"networks.0.address": "127.0.0.1"}, "address-fits", "networks[0].address: 127.0.0.1 lies in 127.0.0.0/8"),
     (
         {"networks.0.address": "10.0.0.1/32"},
@@ -253,6 +266,25 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
     ({"zones": ["us-central1-a\n"]}, "zone-fits", "zones[0]: 'us-central1-a\\n' is not an ordinary zone"),
     ({"machine.type": "n2-highcpu-3"}, "machine-size", "machine.type: n2-highcpu-3 is not one of Google Cloud's; n2 c"),
     ({"machine.type": "n2-highcpu-0"}, "machine-size", "machine.type: n2-highcpu-0 is not one of Google Cloud's"),
+    (
+        {"machine.type": "n2-banana-4"},
+        "machine-size",
+        "machine.type: n2-banana-4 is not one of Google Cloud's; give one",
+    ),
+    (
+        {"machine.type": "t2d-highcpu-4"},
+        "machine-size",
+        "machine.type: t2d-highcpu-4 is not one of Google Cloud's; giv",
+    ),
+    (
+        {"machine.type": "n2-big"},
+        "machine-size",
+        "machine.type: n2-big is not one of Google Cloud's; give one such as ",
+    ),
+    ({"machine.type": "c3-custom-4-8192"}, "machine-size", "machine.type: c3-custom-4-8192: c3 has no custom types; "),
+    ({"machine.type": "n2-custom-4-256"}, "machine-size", "machine.type: n2-custom-4-256: a custom type of n2 has 0.5"),
+    ({"machine.type": "custom-2-16384"}, "machine-size", "machine.type: custom-2-16384: a custom type of n1 has 0.9 t"),
+    ({"machine.type": "n2-custom-0-4096"}, "machine-size", "machine.type: n2-custom-0-4096: a custom type has one v"),
     ({"machine.type": "n2-custom-5-4096"}, "machine-size", "machine.type: n2-custom-5-4096: a custom type has one vCP"),
     ({"machine.type": "n2-custom-4-1000"}, "machine-size", "machine.type: n2-custom-4-1000: the memory of a custom"),
     (
