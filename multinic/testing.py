@@ -128,7 +128,12 @@ def run(
     answers = given or Mocks(preview=preview)
     answers.preview = preview
 
+    # Futures tell of exceptions that nobody asked for when they are freed. Of a failed run they would tell what it
+    # raised once more for each resource, in the middle of whatever runs by then.
+    untold: list[dict[str, Any]] = []
+
     async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: untold.append(context))
         plain = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (config or {}).items()}
         set_all_config(plain)
         # `set_mocks` leaves the set of unfinished outputs shared with all runs before; one that failed would block us.
@@ -155,6 +160,8 @@ def run(
             sys.set_coroutine_origin_tracking_depth(0)
             answers.declared.sort()
         gc.collect()
+    for context in untold:
+        logging.getLogger("asyncio").error(context["message"], exc_info=context.get("exception"))
     for warning in caught:
         what, *where = str(warning.message).splitlines() or [""]
         if _forgotten(warning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -90,6 +91,26 @@ def test_a_failed_run_leaves_nothing_to_the_next_one() -> None:
     with pytest.raises(ValueError, match="no answer"):
         testing.run(lambda: MultinicRouter("router", args), given=Broken())
     assert len(testing.run(lambda: MultinicRouter("router", router_args())).all("Route")) == 2
+
+
+def test_a_failed_run_says_nothing_later(caplog: pytest.LogCaptureFixture) -> None:
+    # Said while Python's parser works, it makes that fail: "AST constructor recursion depth mismatch", cpython#106905.
+    def program() -> None:
+        pulumi.export("name", [gcp.compute.Network("net").name for _ in range(2)])
+
+    with pytest.raises(Exception, match="two resources are named"):
+        testing.run(program)
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
+def test_a_run_that_went_well_says_which_exception_nobody_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    async def program() -> None:
+        asyncio.get_running_loop().create_future().set_exception(ValueError("nobody asks"))
+
+    testing.run(program)
+    assert "never retrieved" in caplog.text
+    assert "nobody asks" in caplog.text
 
 
 def test_nothing_is_left_in_pulumis_settings() -> None:
