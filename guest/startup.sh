@@ -24,7 +24,8 @@ began = time.monotonic()
 LIB, ETC, USER_SCRIPT = "/usr/lib/multinic", "/etc/multinic", "/var/lib/multinic/user-startup-script"
 WANTED = "/etc/systemd/system/multi-user.target.wants"
 BESIDE = f".multinic-{os.getpid()}"
-UNITS = ["multinic-log.path", "policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
+LOG = "multinic-log.path"
+UNITS = [LOG, "policy-routing.service", "policy-routing-watch.service", "hc-traffic.service", "hc-health.service"]
 ALLOWED = ("/usr/bin/", "/usr/lib/multinic/", "/etc/systemd/system/", "/etc/sysctl.d/")
 
 
@@ -164,7 +165,8 @@ if any("/systemd/" in path for path in changed):
 if changed:
     # The routing is reloaded, never restarted: a stop would take the routes away under the connections.
     systemctl("try-reload-or-restart", *UNITS)
-code = systemctl("start", *UNITS)
+# Sending the log may fail, for one where a limit of inotify is used up: it is a router all the same.
+code = systemctl("start", *UNITS) and systemctl("start", *(unit for unit in UNITS if unit != LOG))
 import events  # noqa: E402
 events.emit("started" if code == 0 else "start-failed", "INFO" if code == 0 else "ERROR", code=code, files=len(how),
             request_s=round(fetched - began, 3), install_s=round(installed - fetched, 3),

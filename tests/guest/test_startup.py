@@ -194,6 +194,16 @@ def test_the_users_script_runs_last_and_its_failure_is_harmless(machine: Machine
     assert machine.asked() == [f"start {UNITS}"]
 
 
+def test_a_log_that_cannot_be_sent_stops_nothing(machine: Machine) -> None:
+    """Nothing of a boot depends on Cloud Logging, the user's script neither."""
+    (machine.disk / "systemctl").write_text(f'#!/bin/bash\necho "$@" >>{machine.calls}\n[[ $* != *multinic-log* ]]\n')
+    machine.wire.set_metadata(tree(attributes=attributes(**{"multinic-user-startup-script": USER})))
+    done = machine.script("startup.sh")
+    assert done.returncode == 0
+    assert "the user was here" in done.stdout
+    assert machine.asked() == [f"start {UNITS}", f"start {UNITS.partition(' ')[2]}"]
+
+
 def test_the_users_script_is_bounded_in_time(machine: Machine) -> None:
     script = "#!/bin/bash\nsleep 1000\n"
     machine.wire.set_metadata(tree(attributes=attributes(**{"multinic-user-startup-script": script})))
