@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import signal
-import threading
-import time
 
 import pytest
 
@@ -60,35 +57,40 @@ def test_logs_are_found_by_fleet_vm_event_and_severity(ground, multinic, fleet):
     assert "--severity loud" in multinic.refuses("logs", "--severity", "loud", code=2)
 
 
+class Pauses:
+    """A command's pauses, in which something happens instead."""
+
+    def __init__(self, *happenings):
+        self._happenings = [*happenings, lambda: signal.raise_signal(signal.SIGINT)]
+
+    def sleep(self, _seconds):
+        self._happenings.pop(0)()
+
+
+def nothing():
+    pass
+
+
 @pytest.mark.slow
-def test_logs_follow_until_interrupted(ground, multinic, fleet):
+def test_logs_follow_until_interrupted(ground, multinic, fleet, monkeypatch):
     name = fleet()["routers"][0]["name"]
 
     def write(cloud):
         entry = {"severity": "NOTICE", "jsonPayload": {"event": "recovered", "instance": name}}
         cloud.log_entries.write({"logName": "projects/lab/logs/multinic", "entries": [entry]})
 
-    def later():
-        with contextlib.suppress(Exception):
-            ground.inside(write)
-        time.sleep(3)
-        signal.raise_signal(signal.SIGINT)
-
-    thread = threading.Timer(1.5, later)
-    thread.start()
+    pauses = Pauses(lambda: ground.inside(write), nothing, nothing)
+    monkeypatch.setattr("multinic.operate.logs.time", pauses)
     multinic("logs", "--follow", "--since", "1s", "--json", code=130)
-    thread.join()
     assert [json.loads(line)["event"] for line in multinic.out.splitlines()].count("recovered") == 1
 
 
 @pytest.mark.slow
-def test_status_is_shown_again_and_again_until_interrupted(multinic):
-    timer = threading.Timer(4.0, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
+def test_status_is_shown_again_and_again_until_interrupted(multinic, monkeypatch):
+    monkeypatch.setattr("multinic.cli.status.time", Pauses(nothing, nothing))
     multinic("status", "--watch", "--every", "0.5", "--json", code=130)
-    timer.join()
     found = [json.loads(line) for line in multinic.out.splitlines()]
-    assert len(found) > 1 and all(len(one["fleet"]["routers"]) == 3 for one in found)
+    assert len(found) == 3 and all(len(one["fleet"]["routers"]) == 3 for one in found)
 
 
 def test_a_trace_agrees_with_the_labs_own(ground, multinic, fleet):
