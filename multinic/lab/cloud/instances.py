@@ -69,6 +69,16 @@ class Instances(Resource):
         return self.cloud.operations.run("insert", call.scope, key, self.cloud.machines.start(key), value["id"])
 
     @override
+    def create(self, key: str, value: Object) -> Object:
+        try:
+            return super().create(key, value)
+        except ApiError:
+            for disk in value.get("disks", []):
+                if disk.get("source") and not self.store.users(key_of(disk["source"])):
+                    self.store.remove(key_of(disk["source"]))
+            raise
+
+    @override
     def complete(self, key: str, value: Object) -> None:
         scope = split(key).scope
         zone = scope.partition("/")[2]

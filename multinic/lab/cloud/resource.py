@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from . import fingerprints, references
 from .call import Answer, Call, Handler
 from .clock import timestamp
-from .errors import already_exists, in_use, invalid, required
+from .errors import ApiError, already_exists, in_use, invalid, required
 from .labels import check_labels
 from .links import link, split
 from .merge import merged
@@ -138,7 +138,12 @@ class Resource:
         )
         self.place(scope, value)
         self.prepare(key, value, None)
-        self.changed(key, value, None)
+        try:
+            self.changed(key, value, None)
+        except ApiError:
+            # A full disk in the middle: the client is told that nothing was made, so nothing stays.
+            self.destroy(key)
+            raise
         return value
 
     def place(self, scope: str, value: Object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -125,10 +127,17 @@ class Store:
         self._tell(key)
 
     def remove(self, key: str) -> None:
-        """Deletes an object; one that is not there is no error."""
+        """Deletes an object; one that is not there is no error.
+
+        Raises:
+            ApiError: 503 when the disk takes no change; nothing has changed then.
+        """
         if key not in self._objects:
             return
-        self._path(key).unlink(missing_ok=True)
+        try:
+            self._path(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
         del self._objects[key]
         parent, _, name = key.rpartition("/")
         del self._parents[parent][name]
@@ -181,12 +190,15 @@ class Store:
                 file.write(text)
             temporary.replace(path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise ApiError(
-                503,
-                "backendError",
-                f"The lab cannot write to {self._folder}: {error.strerror}. Free some space and retry.",
-            ) from error
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> ApiError:
+        cure = (
+            "Free some space and retry." if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable again."
+        )
+        return ApiError(503, "backendError", f"The lab cannot write to {self._folder}: {error.strerror}. {cure}")
 
     def _tell(self, key: str) -> None:
         for watcher in self._watchers:
