@@ -146,8 +146,6 @@ def is_loaded(table: str, shown: Listing) -> bool:
     if at != shown.generation or shown.ours == "":
         return False
     if shown.ours:
-        if not set(INTERFACE.findall(table)) <= set(INTERFACE.findall(shown.ours)):
-            return False  # The number of a NIC that has been plugged in anew since stands for none.
         paths.write(paths.NFT_LOADED, json.dumps([table, at, shown.ours]), 0o600)
     return True
 

@@ -1,9 +1,10 @@
 """Figures of the guest, as ratios of one run: `make guest-benchmark`, as root. Nothing here has a limit of time.
 
-- apply: the wanted state by one reconcile pass against one `ip`, `sysctl` or `nft` process per command;
-- forwarding: packets per second with our rules against the same hops with plain routes, offloads off. Seconds of the
-  sender's CPU time: each packet goes all the way inside the system call that sends it, so other work on the machine
-  does not count, and with nothing else to do they are seconds of the clock;
+- apply: the wanted state by one reconcile pass, and by the whole program with Python's start and its question for the
+  metadata, against one `ip`, `sysctl` or `nft` process per command;
+- forwarding: packets per second with our rules, and without parts of them, against the same hops with plain routes,
+  offloads off. Seconds of the sender's CPU time: each packet goes all the way inside the system call that sends it, so
+  other work on the machine does not count, and with nothing else to do they are seconds of the clock;
 - repair: milliseconds from a flushed table to the whole state;
 - idle: CPU and memory of all programs of a VM together.
 """
@@ -13,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -63,23 +65,27 @@ def commands(router_wire: Wire) -> str:
     return "\n".join(script)
 
 
-def apply(folder: Path) -> tuple[float, float, float]:
-    ours: list[float] = []
-    single: list[float] = []
+def apply(folder: Path) -> dict[str, list[float]]:
+    """Seconds for the whole state from nothing, in each way."""
+    times: dict[str, list[float]] = {"one process per command": [], "one pass": [], "policy-routing start": []}
     for number in range(ROUNDS):
-        for which, times in (("ours", ours), ("single", single)):
-            place = folder / f"{which}{number}"
-            place.mkdir()
-            with wire(place) as made:
+        for place, (which, held) in enumerate(times.items()):
+            where = folder / f"{number}.{place}"
+            where.mkdir()
+            with wire(where) as made:
                 made.serve_metadata()
-                if which == "ours":
+                if which == "one process per command":
+                    held.append(int(made.run("r", "bash", "-ec", commands(made)).stdout) / 1e9)
+                    assert made.ping(0, "10.1.0.10")
+                elif which == "one pass":
                     seconds, left = made.run("r", PYTHON, "-ISc", RECONCILE, str(GUEST / "lib")).stdout.split()
                     assert left == "0"
-                    times.append(float(seconds))
+                    held.append(float(seconds))
                 else:
-                    times.append(int(made.run("r", "bash", "-ec", commands(made)).stdout) / 1e9)
-                    assert made.ping(0, "10.1.0.10")
-    return statistics.median(ours), statistics.median(single), ratio(single, ours)
+                    start = time.monotonic()
+                    assert made.routing("start").returncode == 0
+                    held.append(time.monotonic() - start)
+    return times
 
 
 def ratio(above: list[float], below: list[float]) -> float:
@@ -106,27 +112,55 @@ def plain(made: Wire) -> None:
     made.run("r", "sysctl", "-qw", "net.ipv4.conf.ens4.rp_filter=0")
 
 
-def forwarding(folder: Path) -> tuple[float, float, float]:
-    rates: dict[str, list[float]] = {"ours": [], "plain": []}
-    (folder / "ours").mkdir()
-    (folder / "plain").mkdir()
-    with wire(folder / "ours") as ours, wire(folder / "plain") as other:
-        ours.serve_metadata()
-        assert ours.routing("start").returncode == 0
-        plain(other)
-        for made in (ours, other):
-            for name, device in (("0", "up0"), ("r", "ens4"), ("r", "ens5"), ("1", "up1")):
-                made.run(name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
-        pair = [("ours", ours), ("plain", other)]
+def started(made: Wire) -> None:
+    """A router as it should be."""
+    made.serve_metadata()
+    assert made.routing("start").returncode == 0
+
+
+def sender_looked_up(made: Wire) -> None:
+    """Each packet's sender is looked up, too."""
+    started(made)
+    for device in ("ens4", "ens5"):
+        made.run("r", "sysctl", "-qw", f"net.ipv4.conf.{device}.accept_local=0")
+
+
+def unfiltered(made: Wire) -> None:
+    """There is no filter."""
+    started(made)
+    made.run("r", "nft", "delete", "table", "ip", "multinic")
+
+
+VARIANTS = {
+    "plain routes": plain,
+    "our rules": started,
+    "our rules, senders looked up": sender_looked_up,
+    "our rules, no filter": unfiltered,
+}
+
+
+def forwarding(folder: Path) -> dict[str, list[float]]:
+    """Packets a second by each variant, all in turns."""
+    rates: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    with ExitStack() as stack:
+        wires = []
+        for number, (name, prepare) in enumerate(VARIANTS.items()):
+            place = folder / str(number)
+            place.mkdir()
+            made = stack.enter_context(wire(place))
+            prepare(made)
+            for namespace, device in (("0", "up0"), ("r", "ens4"), ("r", "ens5"), ("1", "up1")):
+                made.run(namespace, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+            wires.append((name, made))
         for _ in range(2 * ROUNDS):
-            # In turns: whoever comes first is slower, also if both are the same.
-            pair.reverse()
-            for name, made in pair:
+            # In turns: whoever comes first is slower, also if all are the same.
+            wires.append(wires.pop(0))
+            wires.reverse()
+            for name, made in wires:
                 before = forwarded(made)
-                sent = made.run("0", PYTHON, "-ISc", BLAST, "10.0.0.10", "10.1.0.10", "1.0")
+                sent = made.run("0", PYTHON, "-ISc", BLAST, "10.0.0.10", "10.1.0.10", "0.7")
                 rates[name].append((forwarded(made) - before) / float(sent.stdout))
-    ours_rates, plain_rates = rates["ours"], rates["plain"]
-    return statistics.median(ours_rates), statistics.median(plain_rates), ratio(ours_rates, plain_rates)
+    return rates
 
 
 def ticks(pid: int) -> int:
@@ -166,10 +200,14 @@ def main() -> None:
         folder = Path(name)
         for part in ("apply", "forward", "idle"):
             (folder / part).mkdir()
-        ours, single, times = apply(folder / "apply")
-        print(f"apply: {ours * 1e3:.0f} ms, one process per command {single * 1e3:.0f} ms: {times:.1f} to 1")
-        ours, single, times = forwarding(folder / "forward")
-        print(f"forwarding: {ours / 1e3:.0f} k packets/s, plain routes {single / 1e3:.0f} k: ratio {times:.2f}")
+        applied = apply(folder / "apply")
+        single = applied["one process per command"]
+        for what, held in applied.items():
+            print(f"apply, {what}: {statistics.median(held) * 1e3:.0f} ms, {ratio(single, held):.1f} to 1")
+        rates = forwarding(folder / "forward")
+        for what, held in rates.items():
+            shown = f"{statistics.median(held) / 1e3:.0f} k packets/s, ratio {ratio(held, rates['plain routes']):.2f}"
+            print(f"forwarding, {what}: {shown}")
         repair, used, memory = repair_and_idle(folder / "idle")
         print(f"repair after a flushed table: {repair * 1e3:.0f} ms; idle: {used:.2%} of a core, {memory:.1f} MB PSS")
 

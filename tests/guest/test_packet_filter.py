@@ -48,11 +48,6 @@ def test_what_nft_shows_first_after_loading_is_what_it_must_show() -> None:
     assert packet_filter.is_loaded(TABLE, Listing(5, SHOWN))
     assert packet_filter.is_loaded(TABLE, Listing(6, SHOWN)), "others' tables have changed"
     assert not packet_filter.is_loaded(TABLE, Listing(6, SHOWN + "x"))
-    named = 'table ip multinic {\niif "ens5" oif "ens5" drop\n}\n'
-    packet_filter.loaded(named, 0, "")
-    assert not packet_filter.is_loaded(named, Listing(5, named.replace('"ens5"', "7"))), "another NIC has the name"
-    assert packet_filter.is_loaded(named, Listing(5, named))
-    packet_filter.loaded(TABLE, 0, "")
     assert not packet_filter.is_loaded(TABLE + "x", Listing(6, SHOWN)), "the metadata wants another one"
 
 

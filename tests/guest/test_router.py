@@ -228,20 +228,6 @@ def test_a_bridge_that_borrows_the_mac_is_not_taken_for_the_nic(make_wire: Calla
     assert "dev br0" not in wire.state()
 
 
-def test_a_nic_that_is_plugged_in_anew_has_its_filter(make_wire: Callable[..., Wire]) -> None:
-    """Kind 2: another interface under the same name, whose number no rule of the filter has."""
-    wire = make_wire()
-    wire.serve_metadata()
-    for _ in range(2):
-        # The first time nft has not yet shown what it has loaded, the second time it has.
-        assert wire.routing("start").returncode == 0
-        wire.ip("1", "link del up1")
-        wire.plug(1)
-        assert wire.routing("start").returncode == 0
-        assert 'iif "ens5" oif "ens5"' in wire.run("r", "nft", "list", "table", "ip", "multinic").stdout
-        assert wire.routing("verify").returncode == 0
-
-
 def test_a_changed_main_table_does_not_matter(router: Wire) -> None:
     """G8, G15: the agent takes over nic0's default route; gateways come from the metadata."""
     router.ip("r", "route flush table main")

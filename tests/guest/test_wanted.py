@@ -170,7 +170,7 @@ def test_filter_keeps_no_state() -> None:
     """S9: no NAT and no connection tracking on the path."""
     for nics in (2, 3):
         text = wanted(parse(tree(nics)), DEVICES).nft
-        assert 'iif "ens5" oif "ens5" counter name "same_nic" drop' in text
+        assert 'iifname "ens5" oifname "ens5" counter name "same_nic" drop' in text
         assert not [word for word in ("ct ", "nat", "masquerade", "snat", "dnat") if f" {word}" in text]
 
 
