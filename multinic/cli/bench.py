@@ -93,18 +93,18 @@ def routers(
     from multinic.cli.lab import STATE
     from multinic.measure import routers as bench
     from multinic.measure import shell
-    from multinic.measure.errors import MeasureError
+    from multinic.measure.errors import WordError
 
     _interruptible()
     with Progress(sys.stderr if as_json else sys.stdout) as say:
         if client or server:
             if len(client or []) != len(server or []):
-                raise MeasureError("give a --server PLACE=ADDRESS for each --client")
+                raise WordError("give a --server PLACE=ADDRESS for each --client")
             pairs = []
             for one, other in zip(client or [], server or [], strict=True):
                 place, equals, address = other.rpartition("=")
                 if not equals:
-                    raise MeasureError(f"--server {other}: give PLACE=ADDRESS, the address that clients send to")
+                    raise WordError(f"--server {other}: give PLACE=ADDRESS, the address that clients send to")
                 ends = [shell.parse(text, project=project) for text in (one, place)]
                 pairs.append(bench.Pair(ends[0], ends[1], address))
             made = bench.run_between(

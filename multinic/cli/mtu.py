@@ -35,7 +35,9 @@ def _show(verdict: Verdict, as_json: bool) -> None:
 def check(
     hosts: Annotated[list[str] | None, typer.Argument(help=f"{PLACES}. Default: local.")] = None,
     docker: Docker = False,
-    carries: Annotated[int, typer.Option(help="What the network between hosts carries, if less than the NICs.")] = 0,
+    carries: Annotated[
+        int, typer.Option(min=0, max=65535, help="What the network between hosts carries, if less than the NICs.")
+    ] = 0,
     project: Project = "",
     lab: LabFolder = None,
     as_json: AsJson = False,

@@ -30,7 +30,7 @@ def plan(
 ) -> None:
     """Machine type, routers a zone, autoscaler's target, bandwidth, pause and cost for what is asked for."""
     from multinic.lab.scenarios.report import text_table
-    from multinic.measure.errors import MeasureError
+    from multinic.measure.errors import WordError
     from multinic.measure.plan import limits as limit_file
     from multinic.measure.plan import text
     from multinic.measure.plan.planner import Demand
@@ -40,7 +40,7 @@ def plan(
         interval, timeout, failures = check.split("/")
         checks = float(interval), float(timeout), int(failures)
     except ValueError:
-        raise MeasureError(f"--check {check}: give interval/timeout/failures, such as 1/1/2") from None
+        raise WordError(f"--check {check}: give interval/timeout/failures, such as 1/1/2") from None
     demand = Demand(
         gbps=gbps,
         packets=packets,

@@ -7,3 +7,11 @@ from multinic.lab.errors import LabError
 
 class MeasureError(LabError):
     """A measurement that could not run, or came to nothing; the text says why and what to do."""
+
+    exit_code = 1
+
+
+class WordError(MeasureError):
+    """A word of the command line means nothing, or a number cannot be; the text says what would be right."""
+
+    exit_code = 2

@@ -17,7 +17,7 @@ from typing import Any
 from multinic.lab.errors import LabError
 from multinic.lab.scenarios import run as scenarios
 from multinic.lab.scenarios.settings import OURS, REFERENCE
-from multinic.measure.errors import MeasureError
+from multinic.measure.errors import WordError
 from multinic.measure.report import Overhead, Report, spread
 from multinic.measure.topology import Say
 
@@ -64,7 +64,7 @@ def run(options: Options, say: Say) -> Report:
         LabError: A scenario could not be run.
     """
     if unknown := set(options.settings) - set(SETTINGS):
-        raise MeasureError(f"no settings {', '.join(sorted(unknown))}; there are {', '.join(SETTINGS)}")
+        raise WordError(f"no settings {', '.join(sorted(unknown))}; there are {', '.join(SETTINGS)}")
     wanted = len(scenarios.pick(options.events))
     overhead = Overhead()
     found: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ from multinic.lab.client import Lab
 from multinic.machines import parse
 from multinic.measure import iperf, topology
 from multinic.measure.engine import wire
-from multinic.measure.errors import MeasureError
+from multinic.measure.errors import MeasureError, WordError
 from multinic.measure.iperf import Traffic
 from multinic.measure.report import Overhead, Report
 from multinic.measure.routers_report import Outcome, tell
@@ -110,7 +110,7 @@ def run(options: Options, say: Say) -> Report:
     """
     known = [one.name for one in TESTS]
     if unknown := set(options.tests) - set(known):
-        raise MeasureError(f"no test {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        raise WordError(f"no test {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     overhead = Overhead()
     with topology.lab(options.folder, options.port, say, egress_scale=options.scale) as opened:
         chosen = [test for test in TESTS if test.name in (options.tests or known)]

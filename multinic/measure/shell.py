@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from multinic.measure.errors import MeasureError
+from multinic.measure.errors import MeasureError, WordError
 
 RUN_SECONDS = 60.0
 """How long a program that answers at once may take, ssh through a tunnel included."""
@@ -146,22 +146,22 @@ def parse(text: str, *, project: str = "", lab: Path | None = None) -> Shell:
     """
     kind, colon, rest = text.partition(":")
     if not text or text.startswith("-") or (colon and (not rest or rest.startswith("-"))):
-        raise MeasureError(f"{text!r} is no place: give local, HOST, ssh:HOST, gcloud:ZONE/VM, guest:VM or netns:NAME")
+        raise WordError(f"{text!r} is no place: give local, HOST, ssh:HOST, gcloud:ZONE/VM, guest:VM or netns:NAME")
     if text == "local":
         return HERE
     if kind == "netns" and colon:
         return namespace(f"/run/netns/{rest}", rest)
     if kind == "pid" and colon:
         if not rest.isdigit():
-            raise MeasureError(f"{text}: give the number of a process")
+            raise WordError(f"{text}: give the number of a process")
         return process(int(rest), text)
     if kind == "guest" and colon:
         if lab is None:
-            raise MeasureError(f"{text}: which lab? Give its folder with --lab")
+            raise WordError(f"{text}: which lab? Give its folder with --lab")
         return guest(lab, rest)
     if kind == "gcloud" and colon:
         zone, slash, machine = rest.partition("/")
         if not slash or not machine or not project:
-            raise MeasureError(f"{text}: give gcloud:ZONE/VM, and the project with --project")
+            raise WordError(f"{text}: give gcloud:ZONE/VM, and the project with --project")
         return gcloud(machine, project=project, zone=zone)
     return ssh(rest if kind == "ssh" and colon else text)

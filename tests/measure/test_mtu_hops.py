@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from multinic.measure.errors import WordError
 from multinic.measure.mtu.cures import Severity
 from multinic.measure.mtu.host import Host, Link
-from multinic.measure.mtu.path import hops, judge
+from multinic.measure.mtu.path import End, hops, judge, walk
 from multinic.measure.mtu.probe import Passed
+from multinic.measure.shell import Shell
 
 
 def host(title: str, *nics: tuple[str, int, str, int], route_mtu: int = 0) -> Host:
@@ -64,3 +66,10 @@ def test_a_route_of_its_own_counts_as_the_hosts_mtu() -> None:
     client = host("client", ("ens4", 8896, "", 0), route_mtu=1460)
     server = host("server", ("ens4", 1460, "", 0))
     assert judge(client, [], server, passed(1460), passed(1460)) == []
+
+
+def test_a_path_from_a_place_to_itself_is_refused() -> None:
+    here = End(Shell("here"), "10.0.0.1")
+    for there in (End(Shell("here"), "10.0.0.2"), End(Shell("there", ("ssh", "there")), "10.0.0.1")):
+        with pytest.raises(WordError, match="one place"):
+            walk(here, there)

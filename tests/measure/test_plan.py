@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multinic.machines import cpu_target, parse
-from multinic.measure.errors import MeasureError
+from multinic.measure.errors import MeasureError, WordError
 from multinic.measure.plan import availability, text
 from multinic.measure.plan.limits import FILE, load
 from multinic.measure.plan.planner import Demand, Plan, plan
@@ -230,3 +230,21 @@ def test_words() -> None:
     explained = text.explanation(found)
     assert sum(line.endswith(", binds") for line in explained) == 1
     assert all(word in "\n".join(explained) for word in ("source:", "read 20"))
+
+
+@pytest.mark.parametrize(
+    "demand",
+    [
+        Demand(5, peak=float("nan")),
+        Demand(5, peak=float("inf")),
+        Demand(5, packets=float("nan")),
+        Demand(5, packets=float("inf")),
+        Demand(5, per_stream=float("nan")),
+        Demand(5, availability=float("nan")),
+        Demand(5, interval=float("nan")),
+        Demand(5, zones=99_999),
+    ],
+)
+def test_numbers_that_are_none_are_wrong_words(demand: Demand) -> None:
+    with pytest.raises(WordError):
+        plan(demand, LIMITS)

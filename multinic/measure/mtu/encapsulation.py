@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from multinic.measure.errors import MeasureError
+from multinic.measure.errors import MeasureError, WordError
 
 ETHERNET = 14
 UDP = 8
@@ -80,7 +80,7 @@ def geneve(options: int = 0) -> Layer:
         MeasureError: They cannot be that long.
     """
     if options % 4 or not 0 <= options <= 252:
-        raise MeasureError(f"geneve: {options} bytes of options; a multiple of 4 up to 252 is possible")
+        raise WordError(f"geneve: {options} bytes of options; a multiple of 4 up to 252 is possible")
     title = f"IP + UDP 8 + Geneve {8 + options} + Ethernet 14"
     return _fixed("geneve", title, UDP + 8 + options + ETHERNET)
 
@@ -118,7 +118,7 @@ def ipsec(cipher: str = "aes-gcm", *, nat: bool = False, transport: bool = False
         MeasureError: The cipher is not known.
     """
     if cipher not in CIPHERS:
-        raise MeasureError(f"ipsec: {cipher!r} is not known; there are {', '.join(CIPHERS)}")
+        raise WordError(f"ipsec: {cipher!r} is not known; there are {', '.join(CIPHERS)}")
     vector, alignment, check = CIPHERS[cipher]
     own = UDP * nat + 8 + vector + check
 
@@ -155,7 +155,7 @@ def parse(text: str) -> Layer:
     plain = {"vxlan": vxlan, "docker": vxlan, "ipip": ipip, "wireguard": wireguard}
     if name in plain and not options:
         return plain[name]()
-    raise MeasureError(
+    raise WordError(
         f"{text!r} is no encapsulation; there are vxlan (also called docker), geneve[:BYTES], gre[:key][:seq], gretap, "
         "ipip, wireguard, ipsec[:CIPHER][:nat][:transport]"
     )

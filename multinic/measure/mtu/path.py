@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from multinic.measure.errors import WordError
 from multinic.measure.mtu import cures, probe
 from multinic.measure.mtu.cures import Finding, Severity
 from multinic.measure.mtu.host import Host, Link, look
@@ -74,6 +75,8 @@ def walk(first: End, second: End, routers: Sequence[Shell] = ()) -> Path:
     Raises:
         MeasureError: A host cannot be asked, or nothing passes between the two.
     """
+    if first.shell == second.shell or first.address == second.address:
+        raise WordError(f"{first.shell.title} and {second.shell.title} are one place: a path has two ends")
     left, right = look(first.shell, second.address), look(second.shell, first.address)
     between = [look(router) for router in routers]
     with ThreadPoolExecutor(2) as pool:

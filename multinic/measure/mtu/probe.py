@@ -66,9 +66,9 @@ def measure(sender: Shell, receiver: Shell, address: str, most: int, *, port: in
         try:
             assert listening.stdout is not None and listening.stderr is not None
             if not listening.stdout.readline():
-                raise MeasureError(
-                    f"{receiver.title}: the probe cannot listen: {listening.stderr.read().strip()[-300:]}"
-                )
+                # The last line of a traceback says what it was.
+                said = listening.stderr.read().strip().splitlines()[-1:] or ["it said nothing"]
+                raise MeasureError(f"{receiver.title}: the probe cannot listen on UDP port {port}: {said[0][-300:]}")
             text = sender.run(program("probe_send", address, port, version, most), timeout=SECONDS)
         finally:
             listening.kill()

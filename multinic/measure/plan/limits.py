@@ -86,8 +86,8 @@ def load(path: Path = FILE) -> Limits:
     """
     try:
         tables = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise MeasureError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise MeasureError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if unknown := set(tables.get("series", {})) - set(SERIES):
         raise MeasureError(f"{path}: series {', '.join(sorted(unknown))}: the bandwidth of its machines is not known")
     if not tables.get("series"):

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from multinic.lab.scenarios.report import LADDER_SECONDS
 from multinic.machines import VCPUS_PER_GBPS, cpu_target
-from multinic.measure.errors import MeasureError
+from multinic.measure.errors import MeasureError, WordError
 from multinic.measure.mtu.encapsulation import ETHERNET, tcp_share
 from multinic.measure.plan.availability import sure
 from multinic.measure.plan.limits import Limits, Type
 
 GIB = 2**30
+MOST_ZONES = 10
+"""No region has so many: 3 or 4 are usual."""
 MEASURED_MTU = 1460
 VCPUS_PER_PACKET = VCPUS_PER_GBPS * 8 * (MEASURED_MTU + ETHERNET) / 1e9
 """What the routers' CPU was measured with: full packets at this MTU."""
@@ -64,22 +66,23 @@ class Demand:
         found = []
         if not 0 < self.gbps < 100_000:
             found.append(f"gbps: {self.gbps:g}; more than 0 and less than 100000 are needed")
-        if self.packets < 0:
-            found.append(f"packets: {self.packets:g} is negative")
+        if not 0 <= self.packets < 1e15:
+            found.append(f"packets: {self.packets:g}; a number of packets a second is needed")
         if not 0 < self.availability < 1:
             found.append(
                 f"availability: {self.availability:g}; a share such as 0.9995 is needed, never all of the time"
             )
-        if self.peak and self.peak < self.gbps:
-            found.append(f"peak: {self.peak:g} is less than the {self.gbps:g} Gbit/s asked for")
+        if self.peak and not self.gbps <= self.peak < 100_000:
+            what = "is less than" if self.peak < self.gbps else "cannot be beside"
+            found.append(f"peak: {self.peak:g} {what} the {self.gbps:g} Gbit/s asked for")
         if not 1300 <= self.mtu <= 8896:
             found.append(f"mtu: {self.mtu}; Google Cloud takes 1300 to 8896")
         if not 2 <= self.networks <= 8:
             found.append(f"networks: {self.networks}; 2 to 8 are possible")
-        if self.zone_count > self.zones or self.zones < 1:
-            found.append(f"zones: {max(self.zone_count, 1)} of {self.zones} cannot be used")
-        if self.per_stream < 0 or self.streams < 0:
-            found.append("per_stream and streams: cannot be negative")
+        if self.zone_count > self.zones or not 1 <= self.zones <= MOST_ZONES:
+            found.append(f"zones: {max(self.zone_count, 1)} of {self.zones} cannot be used; 1 to {MOST_ZONES} can")
+        if not 0 <= self.per_stream < 100_000 or self.streams < 0:
+            found.append("per_stream and streams: must be numbers, and not negative")
         if not 0 < self.timeout <= self.interval:
             found.append(
                 f"check: a timeout of {self.timeout:g} s in an interval of {self.interval:g} s; it must fit in"
@@ -177,7 +180,7 @@ def plan(demand: Demand, limits: Limits) -> list[Plan]:
         MeasureError: The demand cannot be met, or makes no sense; with every reason.
     """
     if problems := demand.problems():
-        raise MeasureError("; ".join(problems))
+        raise WordError("; ".join(problems))
     flow = limits.number("flow", "gbps")
     if demand.per_stream > flow:
         raise MeasureError(
