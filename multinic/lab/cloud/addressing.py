@@ -12,7 +12,7 @@ from typing import Any
 
 from .errors import ApiError, invalid
 from .links import key_of, link, name_of
-from .store import Store
+from .store import Object, Store
 
 
 def gateway(subnet: IPv4Network) -> IPv4Address:
@@ -114,3 +114,34 @@ def reservation(store: Store, subnetwork: str, address: str) -> str | None:
 def describe(value: dict[str, Any]) -> str:
     """A short name of a subnetwork object for messages."""
     return f"'{value['name']}' in region '{name_of(key_of(value['region']))}'"
+
+
+def assign(store: Store, key: str, instance: Object) -> set[str]:
+    """Gives each NIC of a new instance its address; the keys of the reserved ones among them.
+
+    Args:
+        store: All objects.
+        key: The instance's.
+        instance: Changed in place.
+
+    Raises:
+        ApiError: An address that was asked for is not to be had, or a subnetwork is full.
+    """
+    found: set[str] = set()
+    for index, nic in enumerate(instance["networkInterfaces"]):
+        subnetwork = key_of(nic["subnetwork"])
+        wanted = nic.get("networkIP")
+        if wanted:
+            held = reservation(store, subnetwork, wanted)
+            shared = frozenset({held} if held else ())
+            found |= shared
+            chosen = claim(store, subnetwork, wanted, f"networkInterfaces[{index}].networkIP", own=key, shared=shared)
+        else:
+            chosen = choose(store, subnetwork)
+        nic["networkIP"] = str(chosen)
+        for access in nic.get("accessConfigs", []):
+            access.setdefault("type", "ONE_TO_ONE_NAT")
+            access.setdefault("name", "External NAT")
+            access.setdefault("networkTier", "PREMIUM")
+            access["kind"] = "compute#accessConfig"
+    return found

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from . import catalog
 from .call import Answer
+from .errors import ApiError, already_exists
 from .links import key_of, link, name_of, split
 from .resource import Resource
 from .store import Object
@@ -25,8 +26,30 @@ class Disks(Resource):
     served: ClassVar = {"zones": "disks"}
     verbs = ("get", "list", "aggregatedList", "delete", "setLabels", "testIamPermissions")
 
-    def make(self, zone: str, name: str, attached: Object) -> str:
-        """Makes the disk that an instance asks for; gives its key."""
+    def make_for(self, zone: str, instance: Object) -> set[str]:
+        """Makes the disks that an instance asks for, or none; gives their keys."""
+        names = []
+        for index, disk in enumerate(instance["disks"]):
+            params = disk.get("initializeParams") or {}
+            name = params.get("diskName") or (instance["name"] if index == 0 else f"{instance['name']}-{index}")
+            if disk.get("source"):
+                raise ApiError(501, "notImplemented", "The lab does not serve disks made before their instance.")
+            if self.store.get(self.key(f"zones/{zone}", name)) is not None:
+                raise already_exists(self.key(f"zones/{zone}", name))
+            names.append(name)
+        made: set[str] = set()
+        for name, disk in zip(names, instance["disks"], strict=True):
+            key = self._make(zone, name, disk)
+            disk.pop("initializeParams", None)
+            disk.update(
+                source=link(key),
+                diskSizeGb=self.store.require(key)["sizeGb"],
+                deviceName=disk.get("deviceName") or f"persistent-disk-{disk['index']}",
+            )
+            made.add(key)
+        return made
+
+    def _make(self, zone: str, name: str, attached: Object) -> str:
         key = self.key(f"zones/{zone}", name)
         params = attached.get("initializeParams") or {}
         image = newest(params.get("sourceImage", ""))

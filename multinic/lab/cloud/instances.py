@@ -89,60 +89,15 @@ class Instances(Resource):
         value.update(
             status="PROVISIONING", cpuPlatform="Unknown CPU Platform", startRestricted=False, resourceStatus={}
         )
-        held |= self._addresses(key, value)
+        held |= addressing.assign(self.store, key, value)
         for account in value.get("serviceAccounts", []):
             self.cloud.service_accounts.require_usable(account["email"])
-        held |= self._disks(zone, value)
+        held |= self.cloud.disks.make_for(zone, value)
         value["_held"] = sorted(held)
 
     @override
     def more_references(self, key: str, value: Object) -> set[str]:
         return super().more_references(key, value) | set(value.pop("_held", self.store.references(key)))
-
-    def _addresses(self, key: str, value: Object) -> set[str]:
-        """Gives each NIC its address; the keys of the reserved ones among them."""
-        reserved: set[str] = set()
-        for index, nic in enumerate(value["networkInterfaces"]):
-            subnetwork = key_of(nic["subnetwork"])
-            wanted = nic.get("networkIP")
-            if wanted:
-                field = f"networkInterfaces[{index}].networkIP"
-                held = addressing.reservation(self.store, subnetwork, wanted)
-                shared = frozenset({held} if held else ())
-                reserved |= shared
-                chosen = addressing.claim(self.store, subnetwork, wanted, field, own=key, shared=shared)
-            else:
-                chosen = addressing.choose(self.store, subnetwork)
-            nic["networkIP"] = str(chosen)
-            for access in nic.get("accessConfigs", []):
-                access.setdefault("type", "ONE_TO_ONE_NAT")
-                access.setdefault("name", "External NAT")
-                access.setdefault("networkTier", "PREMIUM")
-                access["kind"] = "compute#accessConfig"
-        return reserved
-
-    def _disks(self, zone: str, value: Object) -> set[str]:
-        made: set[str] = set()
-        names = []
-        for index, disk in enumerate(value["disks"]):
-            params = disk.get("initializeParams") or {}
-            name = params.get("diskName") or (value["name"] if index == 0 else f"{value['name']}-{index}")
-            if disk.get("source"):
-                raise ApiError(501, "notImplemented", "The lab does not serve disks made before their instance.")
-            if self.store.get(self.cloud.disks.key(f"zones/{zone}", name)) is not None:
-                raise already_exists(self.cloud.disks.key(f"zones/{zone}", name))
-            names.append(name)
-        for name, disk in zip(names, value["disks"], strict=True):
-            key = self.cloud.disks.make(zone, name, disk)
-            size = self.store.require(key)["sizeGb"]
-            disk.pop("initializeParams", None)
-            disk.update(
-                source=link(key),
-                diskSizeGb=size,
-                deviceName=disk.get("deviceName") or f"persistent-disk-{disk['index']}",
-            )
-            made.add(key)
-        return made
 
     @override
     def stamp(self, value: Object) -> None:
