@@ -4,7 +4,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from multinic.guest_files import REQUEST_PATH
-from multinic.settings import CheckSettings
+from multinic.settings import CheckSettings, HealthSettings
 
 PROBE_RANGES = ("35.191.0.0/16", "130.211.0.0/22")
 """Where health checks come from, for load balancing and auto-healing alike.
@@ -14,6 +14,15 @@ changes would take the firewall rules with it. https://docs.cloud.google.com/loa
 """
 
 HealthCheck = gcp.compute.HealthCheck | gcp.compute.RegionHealthCheck
+
+
+def traffic_check(
+    name: str, health: HealthSettings, region: str, *, project: str | None, opts: pulumi.ResourceOptions
+) -> HealthCheck:
+    """Declares the check that decides who gets traffic: global, or of one region where that is asked for."""
+    if health.regional:
+        return regional_check(name, health.traffic, region, log=health.log, project=project, opts=opts)
+    return global_check(name, health.traffic, log=health.log, project=project, opts=opts)
 
 
 def global_check(

@@ -65,16 +65,8 @@ class MultinicRouter(pulumi.ComponentResource):
         after_firewall = pulumi.ResourceOptions(parent=self, depends_on=firewall)
         fleet = RouterFleet(naming.child(name, "fleet"), fleet_args(args, settings, self.zones, email), after_firewall)
 
-        health = fleet_settings.health
-        check_name = naming.child(names, "traffic")
-        traffic_check: checks.HealthCheck
-        if health.regional:
-            traffic_check = checks.regional_check(
-                check_name, health.traffic, fleet_settings.region, log=health.log, project=project, opts=child
-            )
-        else:
-            traffic_check = checks.global_check(check_name, health.traffic, log=health.log, project=project, opts=child)
-
+        check_name, health = naming.child(names, "traffic"), fleet_settings.health
+        traffic_check = checks.traffic_check(check_name, health, fleet_settings.region, project=project, opts=child)
         hops = [
             NextHop(
                 naming.child(names, naming.nic(i)), hop_args(args, settings, i, fleet, traffic_check.self_link), child
