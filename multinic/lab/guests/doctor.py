@@ -162,6 +162,8 @@ def _space() -> str | None:
 
 
 def _inotify() -> str | None:
+    if not inotify.LIMIT.exists():
+        return "Guests' systemd needs inotify: use a kernel with CONFIG_INOTIFY_USER."
     limit = int(inotify.LIMIT.read_text())
     if limit >= inotify.NEEDED or os.access(inotify.LIMIT, os.W_OK):
         return None

@@ -80,6 +80,8 @@ def test_few_guests_where_the_limit_of_inotify_cannot_be_raised(
     assert "is 128" in told and "some 25 guests" in told and "sysctl fs.inotify.max_user_instances=8192" in told
     limit.write_text("8192\n")
     assert doctor._inotify() is None
+    limit.unlink()
+    assert "CONFIG_INOTIFY_USER" in (doctor._inotify() or "")
 
 
 def test_no_sources_and_no_mmdebstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
