@@ -7,6 +7,8 @@ import signal
 
 import pytest
 
+from multinic.cli.names import complete_network, complete_target
+
 from .seen import ZONES, healthy, wait_for
 
 
@@ -152,3 +154,12 @@ def test_what_an_api_says_is_one_sentence(ground, multinic, monkeypatch):
     monkeypatch.setenv("MULTINIC_LAB_ENDPOINT", "http://127.0.0.1:9")
     said = multinic.refuses("status", code=1)
     assert "the lab at http://127.0.0.1:9 does not answer" in said
+
+
+def test_completion_knows_vms_zones_and_networks(multinic, fleet):
+    found = fleet()
+    assert complete_target("router-fleet-") == [router["name"] for router in found["routers"]]
+    # From then on what was kept.
+    assert complete_target("us-central1-b") == [ZONES[1]]
+    assert complete_network("dev-r") == [hop["network"] for hop in found["hops"] if hop["network"].startswith("dev-r")]
+    assert complete_network("nothing") == []
