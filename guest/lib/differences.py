@@ -84,7 +84,11 @@ def _link(link: Link, state: LinkState) -> list[Difference]:
 
 def _routes(target: Wanted, observed: Observed) -> list[Difference]:
     present = {route for route, _ in observed.routes}
-    local = {route.destination for route in present if route.table == LOCAL and route.kind == "local"}
+    local = {
+        route.destination
+        for route, protocol in observed.routes
+        if route.table == LOCAL and route.kind == "local" and (protocol != PROTOCOL or route in target.routes)
+    }
     # An address that is still to be added brings its own.
     local |= {link.address for link in target.links if link.address not in observed.links[link.device].addresses}
     found = [

@@ -94,10 +94,14 @@ def _parse(tree: Any) -> Router:
     if len(nics) > 2 and lists is None:
         raise InvalidError("multinic-networks: needed with more than two NICs")
     owners: dict[IPv4Network, int] = {}
+    behind: dict[IPv4Network, int] = {}
     for nic in nics:
-        for cidr in nic.cidrs:
-            if owners.setdefault(cidr, nic.number) != nic.number:
-                raise InvalidError(f"multinic-networks: {cidr} is behind nic{owners[cidr]} and nic{nic.number}")
+        for own in (IPv4Network(nic.address), *nic.forwarded):
+            if owners.setdefault(own, nic.number) != nic.number:
+                raise InvalidError(f"forwardedIps: {own} is nic{owners[own]}'s and nic{nic.number}'s")
+        for cidr in (nic.subnet, *nic.cidrs) if lists is not None else ():
+            if behind.setdefault(cidr, nic.number) != nic.number:
+                raise InvalidError(f"multinic-networks: {cidr} is behind nic{behind[cidr]} and nic{nic.number}")
     return Router(
         nics=nics,
         by_destination=lists is not None,
@@ -123,6 +127,17 @@ def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) 
         raise InvalidError(f"{where}.subnetmask: {mask} is no netmask") from None
     if subnet.prefixlen < 8:
         raise InvalidError(f"{where}.subnetmask: {mask} is too wide")
+    gateway = _address(raw.get("gateway"), f"{where}.gateway")
+    if gateway not in subnet or gateway == address:
+        raise InvalidError(f"{where}.gateway: {gateway} is no other address of {subnet}")
+    forwarded = _networks(
+        [*(raw.get("forwardedIps") or []), *(raw.get("targetInstanceIps") or [])]
+        if isinstance(raw.get("forwardedIps") or [], list) and isinstance(raw.get("targetInstanceIps") or [], list)
+        else "?",
+        f"{where}.forwardedIps",
+    )
+    if any(gateway in network for network in forwarded):
+        raise InvalidError(f"{where}.forwardedIps: {gateway} is the gateway")
     networks = _of_type(config.get("networks") or [], list, "multinic-config.networks")
     override = (
         _of_type(networks[index] or {}, dict, f"multinic-config.networks[{index}]") if index < len(networks) else {}
@@ -141,15 +156,10 @@ def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) 
         number=index,
         mac=mac,
         address=address,
-        gateway=_address(raw.get("gateway"), f"{where}.gateway"),
+        gateway=gateway,
         subnet=subnet,
         mtu=_number(mtu, f"{where}.mtu", 1280, 65535),
-        forwarded=_networks(
-            [*(raw.get("forwardedIps") or []), *(raw.get("targetInstanceIps") or [])]
-            if isinstance(raw.get("forwardedIps") or [], list) and isinstance(raw.get("targetInstanceIps") or [], list)
-            else "?",
-            f"{where}.forwardedIps",
-        ),
+        forwarded=forwarded,
         aliases=_networks(raw.get("ipAliases"), f"{where}.ipAliases"),
         cidrs=cidrs,
     )

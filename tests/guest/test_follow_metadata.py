@@ -15,6 +15,10 @@ def test_forwarded_addresses_follow_the_metadata(router: Wire) -> None:
     assert router.probe(1, "10.1.0.77")[0] == 0
     router.set_metadata(tree(interfaces=[interface(0), interface(1, forwardedIps=["10.1.0.9", "10.1.0.77"])]))
     router.wait_for(lambda: router.probe(1, "10.1.0.77")[0] == 200, "answered")
+    moved = [interface(0, forwardedIps=["10.0.0.9", "10.1.0.77"]), interface(1)]
+    router.set_metadata(tree(interfaces=moved))
+    router.wait_for(lambda: "local 10.1.0.77 dev ens4" in router.state(), "it is another NIC's now")
+    router.wait_for(lambda: router.probe(1, "10.1.0.9")[0] == 200, "and nothing is left of where it was")
     router.set_metadata(tree())
     router.wait_for(lambda: "10.1.0.77" not in router.state(), "forgotten")
     assert router.probe(1, "10.1.0.9")[0] == 200

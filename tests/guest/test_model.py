@@ -106,6 +106,15 @@ def _without(key: str) -> dict[str, Any]:
             tree(attributes={"multinic-networks": '[{"cidrs": ["10.5.0.0/16"]}, {"cidrs": ["10.5.0.0/16"]}]'}),
             "nic0 and nic1",
         ),
+        (
+            tree(attributes={"multinic-networks": '[{"cidrs": ["10.1.0.0/24"]}, {"cidrs": []}]'}),
+            "10.1.0.0/24 is behind nic0 and nic1",
+        ),
+        (tree(interfaces=[interface(0, forwardedIps=["10.1.0.9"]), interface(1)]), "10.1.0.9/32 is nic0's and nic1's"),
+        (tree(interfaces=[interface(0), interface(1, forwardedIps=["10.0.0.2"])]), "10.0.0.2/32 is nic0's and nic1's"),
+        (tree(interfaces=[interface(0), interface(1, gateway="10.77.0.1")]), "networkInterfaces[1].gateway"),
+        (tree(interfaces=[interface(0), interface(1, gateway="10.1.0.2")]), "networkInterfaces[1].gateway"),
+        (tree(interfaces=[interface(0), interface(1, forwardedIps=["10.1.0.1"])]), "networkInterfaces[1].forwardedIps"),
     ],
 )
 def test_unusable_metadata_names_the_key(content: Any, names: str) -> None:
