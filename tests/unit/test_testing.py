@@ -98,6 +98,8 @@ def test_a_failed_run_says_nothing_later(caplog: pytest.LogCaptureFixture) -> No
     def program() -> None:
         pulumi.export("name", [gcp.compute.Network("net").name for _ in range(2)])
 
+    gc.collect()
+    caplog.clear()  # of what others left
     with pytest.raises(Exception, match="two resources are named"):
         testing.run(program)
     gc.collect()

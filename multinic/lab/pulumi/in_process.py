@@ -210,6 +210,8 @@ def _told(error: BaseException) -> str:
 
 def _finish(loop: asyncio.AbstractEventLoop) -> None:
     """End what a failed program has left behind in its loop."""
+    # Its futures tell the error once more each, when they are freed: later, and in the middle of something else.
+    loop.set_exception_handler(lambda _loop, _context: None)
     for task in asyncio.all_tasks(loop):
         task.cancel()
     loop.run_until_complete(loop.shutdown_asyncgens())
