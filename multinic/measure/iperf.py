@@ -227,12 +227,19 @@ def parse(output: str, errors: str = "", title: str = "iperf3") -> Result:
 
 
 def _intervals(document: dict[str, Any]) -> tuple[tuple[float, float, float], ...]:
-    """The measured seconds. iperf3 counts from 0 again after what it omits, and tells its start in whole seconds."""
+    """The measured seconds. iperf3 counts from 0 again after what it omits, and tells its start in whole seconds.
+
+    They are the sender's, and part of what it sent still waits in a queue at the end: so much is left out of each.
+    """
+    end = document["end"]
+    arrived = min(1.0, end["sum_received"]["bytes"] / (end["sum_sent"]["bytes"] or 1))
     sums = [one["sum"] for one in document.get("intervals", [])]
     began = float(document["start"].get("timestamp", {}).get("timesecs", 0)) + 0.5
     began += sum(one["seconds"] for one in sums if one.get("omitted"))
     return tuple(
-        (began + one["start"], began + one["end"], one["bytes"] * 8.0) for one in sums if not one.get("omitted")
+        (began + one["start"], began + one["end"], one["bytes"] * 8.0 * arrived)
+        for one in sums
+        if not one.get("omitted")
     )
 
 

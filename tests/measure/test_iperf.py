@@ -25,8 +25,8 @@ def document(rates: list[float], retransmits: int = 3, began: int = 0, seconds: 
                 {"sender": {"max_snd_cwnd": 2048 * (n + 1)}, "receiver": {"bits_per_second": rate}}
                 for n, rate in enumerate(rates)
             ],
-            "sum_sent": {"bits_per_second": sum(rates) * 1.01, "retransmits": retransmits},
-            "sum_received": {"bits_per_second": sum(rates)},
+            "sum_sent": {"bits_per_second": sum(rates) * 1.01, "retransmits": retransmits, "bytes": 1_000_000},
+            "sum_received": {"bits_per_second": sum(rates), "bytes": 1_000_000},
             "cpu_utilization_percent": {"host_total": 12.5, "remote_total": 30.0},
             "sender_tcp_congestion": "cubic",
         },
@@ -98,6 +98,15 @@ def test_only_the_time_that_all_processes_share_counts() -> None:
         one["sum"]["bytes"] = (1e8 if one["sum"]["start"] < 5 else 2e8) / 8
     total = iperf.add([iperf.parse(json.dumps(early)), iperf.parse(json.dumps(late))])
     assert total.megabits == pytest.approx(200)
+
+
+def test_what_still_waits_in_a_queue_at_the_end_has_not_arrived() -> None:
+    """A sender fills the queue of a host's cap: together they would have more than the cap lets through."""
+    parts = [document([5e8]), document([5e8])]
+    for one in parts:
+        one["end"]["sum_sent"]["bytes"] = 1_030_000
+    total = iperf.add([iperf.parse(json.dumps(one)) for one in parts])
+    assert total.megabits == pytest.approx(1000 / 1.03)
 
 
 def test_processes_that_do_not_meet_are_no_result() -> None:
