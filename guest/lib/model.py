@@ -93,15 +93,7 @@ def _parse(tree: Any) -> Router:
             raise InvalidError(f"networkInterfaces: two NICs with the same {what}")
     if len(nics) > 2 and lists is None:
         raise InvalidError("multinic-networks: needed with more than two NICs")
-    owners: dict[IPv4Network, int] = {}
-    behind: dict[IPv4Network, int] = {}
-    for nic in nics:
-        for own in (IPv4Network(nic.address), *nic.forwarded):
-            if owners.setdefault(own, nic.number) != nic.number:
-                raise InvalidError(f"forwardedIps: {own} is nic{owners[own]}'s and nic{nic.number}'s")
-        for cidr in (nic.subnet, *nic.cidrs) if lists is not None else ():
-            if behind.setdefault(cidr, nic.number) != nic.number:
-                raise InvalidError(f"multinic-networks: {cidr} is behind nic{behind[cidr]} and nic{nic.number}")
+    _refuse_shared(nics, lists is not None)
     return Router(
         nics=nics,
         by_destination=lists is not None,
@@ -111,6 +103,29 @@ def _parse(tree: Any) -> Router:
         instance_id=str(instance.get("id") or ""),
         zone=str(instance.get("zone") or "").rpartition("/")[2],
     )
+
+
+def _refuse_shared(nics: tuple[Nic, ...], by_destination: bool) -> None:
+    """Refuses what two NICs cannot both have: no rules and routes would do both justice."""
+    owners: dict[IPv4Network, int] = {}
+    behind: dict[IPv4Network, int] = {}
+    for nic in nics:
+        for own in (IPv4Network(nic.address), *nic.forwarded):
+            if owners.setdefault(own, nic.number) != nic.number:
+                raise InvalidError(f"forwardedIps: {own} is nic{owners[own]}'s and nic{nic.number}'s")
+            for other in nics[: nic.number]:
+                for wide in (other.subnet, *other.aliases):
+                    if own.subnet_of(wide):
+                        raise InvalidError(
+                            f"networkInterfaces: {own} of nic{nic.number} is in {wide} of nic{other.number}"
+                        )
+        for other in nics:
+            for own in other.forwarded:
+                if nic.gateway in own:
+                    raise InvalidError(f"forwardedIps: {own} of nic{other.number} holds nic{nic.number}'s gateway")
+        for cidr in (nic.subnet, IPv4Network(nic.gateway), *nic.cidrs) if by_destination else ():
+            if behind.setdefault(cidr, nic.number) != nic.number:
+                raise InvalidError(f"multinic-networks: {cidr} is behind nic{behind[cidr]} and nic{nic.number}")
 
 
 def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) -> Nic:
@@ -136,8 +151,6 @@ def _nic(index: int, raw: Any, config: dict[str, Any], lists: list[Any] | None) 
         else "?",
         f"{where}.forwardedIps",
     )
-    if any(gateway in network for network in forwarded):
-        raise InvalidError(f"{where}.forwardedIps: {gateway} is the gateway")
     networks = _of_type(config.get("networks") or [], list, "multinic-config.networks")
     override = (
         _of_type(networks[index] or {}, dict, f"multinic-config.networks[{index}]") if index < len(networks) else {}

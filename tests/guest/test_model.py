@@ -114,7 +114,14 @@ def _without(key: str) -> dict[str, Any]:
         (tree(interfaces=[interface(0), interface(1, forwardedIps=["10.0.0.2"])]), "10.0.0.2/32 is nic0's and nic1's"),
         (tree(interfaces=[interface(0), interface(1, gateway="10.77.0.1")]), "networkInterfaces[1].gateway"),
         (tree(interfaces=[interface(0), interface(1, gateway="10.1.0.2")]), "networkInterfaces[1].gateway"),
-        (tree(interfaces=[interface(0), interface(1, forwardedIps=["10.1.0.1"])]), "networkInterfaces[1].forwardedIps"),
+        (tree(interfaces=[interface(0), interface(1, forwardedIps=["10.1.0.1"])]), "holds nic1's gateway"),
+        (tree(interfaces=[interface(0, forwardedIps=["10.1.0.1"]), interface(1)]), "holds nic1's gateway"),
+        (tree(interfaces=[interface(0, ipAliases=["10.1.0.0/24"]), interface(1)]), "of nic1 is in 10.1.0.0/24 of nic0"),
+        (tree(interfaces=[interface(0, ipAliases=["10.1.0.9/32"]), interface(1)]), "of nic1 is in 10.1.0.9/32 of nic0"),
+        (
+            tree(attributes={"multinic-networks": '[{"cidrs": ["10.1.0.1/32"]}, {"cidrs": []}]'}),
+            "10.1.0.1/32 is behind nic0 and nic1",
+        ),
     ],
 )
 def test_unusable_metadata_names_the_key(content: Any, names: str) -> None:
