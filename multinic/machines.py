@@ -164,9 +164,11 @@ class Machine:
 
     @property
     def is_known_kind(self) -> bool:
-        """Whether the series comes in this ratio of memory to CPU; true where the series is not known."""
+        """Whether the series comes in this ratio of memory to CPU; true where that is not known."""
         kinds = ("standard",) if self.series in ("t2a", "t2d") else ("standard", "highcpu", "highmem")
-        return self.facts is None or self.name in SHARED_CORE or self.name.split("-")[1] in kinds
+        others = (*SHARED_CORE, "n1-megamem-96")
+        shared_custom = re.fullmatch(r"e2-custom-(micro|small|medium)-\d+", self.name)
+        return self.facts is None or self.name in others or bool(shared_custom) or self.name.split("-")[1] in kinds
 
     @property
     def max_nics(self) -> int:

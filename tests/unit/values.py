@@ -141,6 +141,8 @@ RIGHT: list[dict[str, Any]] = [
     {"machine.disk_gb": 10.0},
     {"machine.type": "t2a-standard-4", "machine.image": IMAGE.replace("bookworm", "bookworm-arm64")},
     {"machine.type": "c3-standard-8-lssd"},
+    {"machine.type": "e2-custom-small-2048"},
+    {"machine.type": "n1-megamem-96"},
     {"machine.type": "n2-custom-6-6144"},
     {"machine.type": "n2-custom-2-65536-ext"},
     {"machine.type": "custom-1-1024"},
