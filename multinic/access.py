@@ -30,7 +30,7 @@ def declare_service_account(name: str, project: str | None, parent: pulumi.Resou
     account = gcp.serviceaccount.Account(
         naming.child(name, "account"),
         project=project,
-        account_id=pulumi.Output.concat(naming.account_prefix(name), "-", suffix.hex),
+        account_id=pulumi.Output.format("{0}-{1}", naming.account_prefix(name), suffix.hex),
         display_name=f"{naming.slug(name)} routers",
         opts=opts,
     )
@@ -38,7 +38,7 @@ def declare_service_account(name: str, project: str | None, parent: pulumi.Resou
         naming.child(name, "log-writer"),
         project=account.project,
         role=LOG_WRITER,
-        member=pulumi.Output.concat("serviceAccount:", account.email),
+        member=pulumi.Output.format("serviceAccount:{0}", account.email),
         opts=opts,
     )
     return account.email

@@ -6,14 +6,16 @@ from ipaddress import IPv4Network
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.settings import get_monitor
 
 from multinic import naming
 from multinic.problems import Problems
 from multinic.settings import NetworkSettings, RoutesSettings
 
 _Claims = dict[tuple[pulumi.Input[str], IPv4Network, int, str], str]
-_CLAIMED: ContextVar[tuple[pulumi.Resource, _Claims] | None] = ContextVar("claimed routes", default=None)
-"""The program's root and network, range, priority, tag → router; in a context variable, as Pulumi's own settings."""
+_CLAIMED: ContextVar[tuple[object, _Claims] | None] = ContextVar("claimed routes", default=None)
+"""The run's monitor and network, range, priority, tag → router; in a context variable, as Pulumi's own settings."""
 
 
 def claims(networks: Sequence[NetworkSettings]) -> list[tuple[int, IPv4Network]]:
@@ -39,12 +41,12 @@ def refuse_clashes(
         settings: Priority and tags.
         problems: Where clashes are noted.
     """
-    root = pulumi.runtime.get_root_resource()
-    if root is None:  # the host of the package sees one component at a time
+    # The host of the package sees one component at a time; tests that only set mocks share a run, and are no program.
+    if pulumi.runtime.get_root_resource() is None or type(monitor := get_monitor()) is MockMonitor:
         return
     known = _CLAIMED.get()
-    taken: _Claims = known[1] if known and known[0] is root else {}
-    _CLAIMED.set((root, taken))
+    taken: _Claims = known[1] if known and known[0] is monitor else {}
+    _CLAIMED.set((monitor, taken))
     for i, cidr in claims(networks):
         link = networks[i].network
         network = naming.partial(link) if isinstance(link, str) else link

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -179,6 +181,27 @@ def test_the_same_output_is_known_as_the_same_network() -> None:
         testing.run(partial(program, 1))
     with pytest.raises(InputError, match=r"networks\[1\]\.cidrs\[0\]: router 'first' of this program has a route"):
         testing.run(partial(program, 2))
+
+
+PLAIN_MOCKS = """
+import sys, pulumi
+class Mocks(pulumi.runtime.Mocks):
+    def new_resource(self, args): return args.name, args.inputs
+    def call(self, args): return {}, []
+pulumi.runtime.set_mocks(Mocks())
+from multinic import MultinicRouter
+routers = [MultinicRouter(name, eval(sys.argv[1])) for name in ("one", "two")]
+@pulumi.runtime.test
+def test(router):
+    return router.routes.apply(lambda routes: print(len(routes)))
+for router in routers:
+    test(router)
+"""
+
+
+def test_tests_that_only_set_pulumis_mocks_are_not_taken_for_one_program() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", PLAIN_MOCKS, repr(router_args())]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == ["2", "2"]
 
 
 def test_two_generations_share_no_name() -> None:
