@@ -3,81 +3,25 @@
 from __future__ import annotations
 
 import copy
-import itertools
 
 import pytest
 
-from multinic.lab.cloud.errors import ApiError
-
-V1 = "/compute/v1/projects/lab"
-REGION, ZONE = f"{V1}/regions/us-central1", f"{V1}/zones/us-central1-a"
-IMAGE = "projects/debian-cloud/global/images/debian-12-bookworm-v20260101"
-
-
-def properties(**more):
-    return {
-        "machineType": "n2-highcpu-4",
-        "disks": [{"boot": True, "initializeParams": {"sourceImage": IMAGE}}],
-        "networkInterfaces": [
-            {"subnetwork": "projects/lab/regions/us-central1/subnetworks/sub-a"},
-            {"subnetwork": "projects/lab/regions/us-central1/subnetworks/sub-b"},
-        ],
-    } | more
-
-
-def template(**more):
-    return {"name": "t", "properties": properties(**more)}
-
-
-def group(**more):
-    return {"name": "g", "targetSize": 0, "versions": [{"instanceTemplate": "global/instanceTemplates/t1"}]} | more
-
-
-def service(**more):
-    return {
-        "name": "bs",
-        "loadBalancingScheme": "INTERNAL",
-        "network": "global/networks/a",
-        "healthChecks": ["global/healthChecks/c"],
-        "backends": [{"group": "zones/us-central1-a/instanceGroups/fleet"}],
-    } | more
-
-
-def rule(**more):
-    return {
-        "name": "fr",
-        "loadBalancingScheme": "INTERNAL",
-        "backendService": "regions/us-central1/backendServices/bs-a",
-        "subnetwork": "regions/us-central1/subnetworks/sub-a",
-        "allPorts": True,
-    } | more
-
-
-def route(**more):
-    return {
-        "name": "r",
-        "network": "global/networks/a",
-        "destRange": "10.9.0.0/16",
-        "priority": 900,
-        "nextHopIlb": "regions/us-central1/forwardingRules/fr-a",
-    } | more
-
-
-def firewall(**more):
-    return {"name": "fw", "network": "global/networks/a", "allowed": [{"IPProtocol": "tcp", "ports": ["80"]}]} | more
-
-
-def check(**more):
-    return {"name": "hc", "type": "HTTP", "httpHealthCheck": {"port": 80}} | more
-
-
-def scaler(**policy):
-    base = {"minNumReplicas": 1, "maxNumReplicas": 2, "cpuUtilization": {"utilizationTarget": 0.5}}
-    return {
-        "name": "as",
-        "target": "zones/us-central1-a/instanceGroupManagers/fleet",
-        "autoscalingPolicy": base | policy,
-    }
+from tests.lab.api.bodies import (
+    IMAGE,
+    REGION,
+    V1,
+    ZONE,
+    check,
+    firewall,
+    furnish,
+    group,
+    properties,
+    route,
+    rule,
+    scaler,
+    service,
+    template,
+)
 
 
 def without(body, name):
@@ -86,18 +30,7 @@ def without(body, name):
 
 @pytest.fixture
 def furnished(door):
-    """Networks a and b, a fleet behind a load balancer in a, a route to it."""
-    for name, cidr in (("a", "10.0.0.0/24"), ("b", "10.1.0.0/24")):
-        door.ok("POST", f"{V1}/global/networks", {"name": name, "autoCreateSubnetworks": False})
-        subnet = {"name": f"sub-{name}", "network": f"global/networks/{name}", "ipCidrRange": cidr}
-        door.ok("POST", f"{REGION}/subnetworks", subnet)
-    door.ok("POST", f"{V1}/global/healthChecks", check(name="c"))
-    door.ok("POST", f"{V1}/global/instanceTemplates", {**template(), "name": "t1"})
-    door.ok("POST", f"{ZONE}/instanceGroupManagers", group(name="fleet"))
-    door.ok("POST", f"{REGION}/backendServices", service(name="bs-a"))
-    door.ok("POST", f"{REGION}/forwardingRules", rule(name="fr-a"))
-    door.ok("POST", f"{V1}/global/routes", route(name="to-b", destRange="10.8.0.0/16"))
-    return door
+    return furnish(door)
 
 
 INVALID = [
@@ -370,65 +303,6 @@ def test_unknown_fields_are_ignored_unless_strict(door, strict_door):
     strict_door.ok(
         "POST", f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": False, "routingConfig": routing}
     )
-
-
-def test_a_full_disk_is_said_and_changes_nothing(door, monkeypatch):
-    def full(*_args, **_more):
-        raise OSError(28, "No space left on device")
-
-    door.ok("GET", f"{V1}/zones")  # reads the discovery documents
-    monkeypatch.setattr("multinic.lab.cloud.store.Path.open", full)
-    code, _, message = door.refused("POST", f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": False})
-    assert code == 503
-    assert "No space left on device" in message
-    monkeypatch.undo()
-    assert door.refused("GET", f"{V1}/global/networks/n")[0] == 404
-    door.ok("POST", f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": False})
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        (f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": True}),
-        (f"{ZONE}/instanceGroupManagers", group()),
-        (f"{ZONE}/instances", {"name": "vm", **properties()}),
-    ],
-    ids=["network", "group", "instance"],
-)
-def test_a_disk_that_fills_up_in_the_middle_of_a_request_leaves_nothing(furnished, monkeypatch, path, body):
-    """A network stayed without its default route, a disk without its instance, and a second try found them there."""
-    store, write = furnished.cloud.store, furnished.cloud.store._write
-    before = copy.deepcopy(store._objects)
-    for room in itertools.count():
-        left = iter(range(room))
-
-        def full(*args, left=left):
-            if next(left, None) is None:
-                raise ApiError(503, "backendError", "No space left on device.")
-            write(*args)
-
-        monkeypatch.setattr(store, "_write", full)
-        response = furnished.send("POST", path, body)
-        monkeypatch.undo()
-        if response.status_code == 200:
-            break
-        assert response.status_code == 503
-        assert store._objects == before, f"after {room} writes"
-    assert room > 1
-
-
-def test_a_disk_that_takes_no_change_is_said(door, monkeypatch):
-    def read_only(*_args, **_more):
-        raise OSError(30, "Read-only file system")
-
-    door.ok("POST", f"{V1}/global/networks", {"name": "n", "autoCreateSubnetworks": False})
-    monkeypatch.setattr("multinic.lab.cloud.store.Path.unlink", read_only)
-    code, _, message = door.refused("DELETE", f"{V1}/global/networks/n")
-    assert code == 503
-    assert "Read-only file system. Make it writable again." in message
-    monkeypatch.undo()
-    door.ok("GET", f"{V1}/global/networks/n")
-    door.ok("DELETE", f"{V1}/global/networks/n")
 
 
 def test_not_json(door):
