@@ -34,7 +34,9 @@ def test_a_new_machine_type_rolls_and_a_zone_is_taken_out(lab: RunningLab, tmp_p
 
         done = deployment.update(config | {"multinic:router": larger}, preview=False)
 
-        assert done == {"replace": 1, "update": 3}
+        # The groups, and the autoscalers: their CPU target follows from the machine type (docs/adr/0004).
+        assert done == {"replace": 1, "update": 6}
+        assert sum(line.startswith("updating Autoscaler") for line in said) == 3
         assert said.index("creating anew InstanceTemplate router-fleet-template") < said.index(
             "updating InstanceGroupManager router-fleet-group-us-central1-a"
         )
