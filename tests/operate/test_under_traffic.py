@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 
+from multinic import MultinicRouter
 from multinic.lab.client import running
+from multinic.lab.pulumi import in_process
 from multinic.lab.scenarios import flows
 from multinic.lab.scenarios.fleet import guests, megabits_in, routers, wait_until_serving
 from multinic.lab.scenarios.program import choose
@@ -19,6 +22,26 @@ SHORT = {
 }
 """Draining and two heal checks are waited for with every VM; short ones show the same as the defaults."""
 REGION = "us-central1"
+
+
+def second_generation(lab, config):
+    """The same router once more, whose routes wait behind the first one's."""
+    links = {
+        kind: {one["name"].removeprefix("dev-").split("-")[0]: one["selfLink"] for one in lab.items(path)}
+        for kind, path in (("network", "global/networks"), ("subnetwork", f"regions/{REGION}/subnetworks"))
+    }
+    networks = [
+        {kind: links[kind][one["name"]] for kind in links} | {"cidrs": [one["cidr"]]}
+        for one in config["multinic:networks"]
+    ]
+    return {
+        **config["multinic:router"],
+        "region": REGION,
+        "zones": config["multinic:zones"],
+        "networks": networks,
+        "generation": "v2",
+        "routes": {"priority": 901},
+    }
 
 
 @pytest.mark.guests
@@ -79,8 +102,29 @@ def test_no_stream_is_lost(tmp_path, free_port, monkeypatch, capsys):
             assert 0 < seconds["detected"] < seconds["serves"]
             flow()
             logged = command("logs", victim, "--region", REGION, "--event", "routing-up", "--json")
+            assert victim in logged
+
+            # A second generation, and the cut-over to it: after that nothing passes the first one any more.
+            second = partial(MultinicRouter, "second", second_generation(lab, config))
+            in_process.up(
+                second,
+                project="multinic",
+                stack="second",
+                config={"gcp:project": "lab", "gcp:region": REGION},
+                endpoint=lab.endpoint,
+                token=lab.token,
+            )
+            wait_until_serving(lab, [REGION], timeout=400)
+            deadline = time.monotonic() + 400
+            while any(
+                group["actions"] for group in multinic("status", "--fleet", "v2-second-fleet")["fleet"]["groups"]
+            ):
+                assert time.monotonic() < deadline, "the second fleet's groups do not come to rest"
+                time.sleep(0.5)
+            assert "carries the traffic" in command("upgrade", "--region", REGION, "--yes", "--watch", "1")
+            flow()
+            first = [router for router in routers(lab, [REGION]) if router.name.startswith("router-fleet")]
+            assert len(first) == 2 and sum(megabits_in(lab, first, 0) + megabits_in(lab, first, 1)) < 1
             figures = live.finish(zero, time.monotonic(), [])
             assert figures["lost_streams"] == 0, figures["gaps_s"]
             assert figures["failed_connections"] == 0
-            assert victim in logged
-        program.down(deployment, lambda line: None)
