@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the unit tests with every Python from 3.11 on that this machine has, or with the versions given (3.12 3.13).
-# Each has an environment of its own in the user's cache. OLDEST=1 installs the oldest supported Pulumi packages.
+# Each has an environment of its own in the user's cache, so the tests of this clone's set-up are left out.
+# OLDEST=1 installs the oldest supported Pulumi packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
