@@ -60,9 +60,7 @@ def test_a_panicked_vm_that_is_stopped_does_not_come_back_by_itself(world, run):
     async def check():
         async with world() as w:
             await w.networks()
-            await w.template("t1")
-            body = {"name": "one"} | w.cloud.store.require("projects/lab/global/instanceTemplates/t1")["properties"]
-            await w.do("instances.insert", body, zone="us-central1-a")
+            await w.instance("one")
             (vm,) = w.substrate.running
             await w.substrate.panic(vm)
             await w.do("instances.stop", zone="us-central1-a", instance="one")

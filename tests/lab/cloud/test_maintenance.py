@@ -115,9 +115,7 @@ def test_a_vm_that_does_not_run_has_no_host(world, run):
     async def check():
         async with world() as w:
             await w.networks()
-            await w.template("t1")
-            body = {"name": "one"} | w.cloud.store.require("projects/lab/global/instanceTemplates/t1")["properties"]
-            await w.do("instances.insert", body, zone="us-central1-a")
+            await w.instance("one")
             await w.do("instances.stop", zone="us-central1-a", instance="one")
             with pytest.raises(ApiError, match="TERMINATED, not RUNNING"):
                 await simulate(w, "one")

@@ -45,6 +45,12 @@ class World:
                 region="us-central1",
             )
 
+    async def instance(self, name: str) -> None:
+        """Makes a VM that belongs to no group."""
+        await self.template("of-one")
+        properties = self.cloud.store.require("projects/lab/global/instanceTemplates/of-one")["properties"]
+        await self.do("instances.insert", {"name": name} | properties, zone="us-central1-a")
+
     async def template(self, name: str, **properties: Any) -> None:
         base = {
             "machineType": "n2-highcpu-4",
