@@ -155,8 +155,12 @@ import metadata  # noqa: E402
 with contextlib.suppress(OSError):
     metadata.save(etag, tree)
 if any(path.startswith(LIB) for path in how):
-    import compileall  # The services cannot write below /usr, and start faster from compiled modules.
-    compileall.compile_dir(LIB, quiet=2)
+    # The services cannot write below /usr, and start faster from compiled modules, which this leaves beside the sources.
+    from importlib.machinery import SourceFileLoader
+    for name in sorted(os.listdir(LIB)):
+        if name.endswith(".py"):
+            with contextlib.suppress(SyntaxError):
+                SourceFileLoader(name[:-3], f"{LIB}/{name}").get_code(name[:-3])
 installed = time.monotonic()
 
 changed = [path for path, kind in how.items() if kind == "changed" and path != USER_SCRIPT]
