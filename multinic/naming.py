@@ -10,6 +10,8 @@ from ipaddress import IPv4Network
 
 import pulumi
 
+from multinic.problems import InputError, Problem
+
 MAX_NAME = 63
 """Longest name of a Compute Engine resource, RFC 1035."""
 
@@ -102,6 +104,9 @@ def project_of_link(link: pulumi.Input[str]) -> pulumi.Input[str] | None:
     """As `project_of`, for a link that may be an Output.
 
     A Shared VPC network lives in another project than the routers; its routes and firewall rules belong there.
+
+    Raises:
+        InputError: In the Output, once it is known: it names no project.
     """
     if isinstance(link, str):
         return project_of(link)
@@ -111,5 +116,6 @@ def project_of_link(link: pulumi.Input[str]) -> pulumi.Input[str] | None:
 def _project_or_fail(link: str) -> str:
     found = project_of(link)
     if found is None:
-        raise ValueError(f"{link!r} names no project: give a full link such as projects/P/global/networks/N")
+        message = f"{link!r} does not say the project; give the network's self_link, projects/P/global/networks/N"
+        raise InputError([Problem("network", message)])
     return found

@@ -30,11 +30,11 @@ class Problem:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-class InputError(pulumi.InputPropertiesError):
+class InputError(pulumi.InputPropertiesError, pulumi.RunError):
     """Inputs that cannot be used, raised before any resource is declared.
 
-    Its text lists every problem on a line of its own and is meant to be read by people: print it, no traceback is
-    needed. `errors` holds path and reason of each, as Pulumi's engine wants them.
+    Its text lists every problem on a line of its own and is meant to be read by people: Pulumi shows it without a
+    traceback, as every `RunError`. `errors` holds path and reason of each, as Pulumi's engine wants them of a package.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:

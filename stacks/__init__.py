@@ -4,8 +4,6 @@ from importlib import import_module
 
 import pulumi
 
-from multinic import InputError
-
 PROGRAMS = ("dev", "endpoints", "networks", "project", "region")
 """Programs by name; each is a module here with a function `program`."""
 
@@ -14,12 +12,10 @@ def run() -> None:
     """Runs the program that the stack's configuration names (`multinic:program`), `dev` if it names none.
 
     Raises:
-        pulumi.RunError: The configuration cannot be used. Its text is for people; Pulumi shows it without a traceback.
+        pulumi.RunError: The configuration or an input (`InputError`) cannot be used. Its text is for people; Pulumi shows it
+            without a traceback.
     """
     name = pulumi.Config("multinic").get("program") or "dev"
     if name not in PROGRAMS:
         raise pulumi.RunError(f"multinic:program: there is no program {name!r}; known: {', '.join(PROGRAMS)}")
-    try:
-        import_module(f"stacks.{name}").program()
-    except InputError as wrong:
-        raise pulumi.RunError(str(wrong)) from None
+    import_module(f"stacks.{name}").program()

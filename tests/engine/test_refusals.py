@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from multinic.lab.pulumi.deployment import DeploymentError
+from multinic.lab.pulumi.engine import EngineDeployment
 from tests.engine.conftest import Project, RunningLab, items
 from tests.lab.pulumi.fake_api import FakeApi
 
@@ -26,6 +27,30 @@ def test_refused_inputs_are_shown_before_anything_is_created(project: Project, l
     assert "Traceback" not in text
     assert [network for network in items(lab, "global/networks") if network["name"].startswith("net-")] == []
     assert refused.value.deployment is None
+
+
+def test_an_output_that_is_no_full_link_is_told_as_an_input_in_the_preview(project: Project, lab: RunningLab) -> None:
+    project.write("""
+        from multinic import MultinicRouter
+
+        def side(link, number):
+            subnetwork = f"projects/lab/regions/us-central1/subnetworks/side{number}"
+            return {"network": link, "subnetwork": subnetwork, "cidrs": [f"10.{number}.0.0/16"]}
+
+        links = ["projects/lab/global/networks/side0", pulumi.Output.from_input("side1")]
+        MultinicRouter("router", {
+            "region": "us-central1", "zones": ["us-central1-a"],
+            "machine": {"image": "projects/debian-cloud/global/images/debian-12-bookworm-v20260609"},
+            "networks": [side(link, number) for number, link in enumerate(links)],
+        })
+    """)
+
+    with pytest.raises(DeploymentError) as refused:
+        EngineDeployment(project.stack(lab)).update(project.config(), preview=True)
+
+    text = str(refused.value)
+    assert "network: 'side1' does not say the project; give the network's self_link" in text
+    assert "Traceback" not in text
 
 
 def test_types_and_functions_that_are_not_served_are_named(project: Project, lab: RunningLab) -> None:

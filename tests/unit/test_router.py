@@ -125,12 +125,14 @@ def test_shared_vpc_puts_each_resource_into_its_project(link: Callable[[str], pu
     assert [one["project"] for one in declared.all("IAMMember")] == ["service"]
 
 
-def test_an_output_that_names_no_project_is_refused_as_a_link() -> None:
+def test_an_output_that_names_no_project_is_refused_as_a_link(preview: bool) -> None:
     def program() -> None:
-        naming.project_of_link(pulumi.Output.from_input("net")).apply(str)  # type: ignore[union-attr]
+        args = router_args()
+        args["networks"][1]["network"] = pulumi.Output.from_input("net")
+        MultinicRouter("router", args)
 
-    with pytest.raises(ValueError, match="'net' names no project: give a full link such as projects/P/global/"):
-        testing.run(program)
+    with pytest.raises(InputError, match="network: 'net' does not say the project; give the network's self_link"):
+        testing.run(program, preview=preview)
 
 
 def test_zones_are_looked_up_when_they_are_not_given(preview: bool) -> None:
