@@ -20,6 +20,9 @@ _UPDATES = "https://docs.cloud.google.com/compute/docs/instance-groups/rolling-o
 _SPOT = "https://docs.cloud.google.com/compute/docs/instances/spot"
 _CONFIDENTIAL = "https://docs.cloud.google.com/confidential-computing/confidential-vm/docs/supported-configurations"
 
+_IP_AND_TCP = 40
+"""Bytes of both headers without options."""
+
 _OURS = re.compile(r"multinic-.*|startup-script(-url)?|shutdown-script(-url)?", re.IGNORECASE)
 _SECRET = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\"private_key\"\s*:")
 _KMS_KEY = (
@@ -195,6 +198,14 @@ def _metadata_secret(settings: RouterSettings) -> Findings:
             )
 
 
+def _clamp(settings: RouterSettings) -> Findings:
+    clamp = settings.fleet.machine.clamp_mss
+    for i, network in enumerate(settings.fleet.networks):
+        if clamp is not None and network.mtu is not None and clamp > network.mtu - _IP_AND_TCP:
+            most = network.mtu - _IP_AND_TCP
+            yield "machine.clamp_mss", f"{clamp} does not fit networks[{i}].mtu, {network.mtu}; give {most} at most"
+
+
 def judge_labels(labels: Mapping[str, str]) -> Findings:
     """Judges labels; the other components ask as well."""
     for key, value in labels.items():
@@ -231,6 +242,7 @@ MACHINE_RULES = (
     ("machine-disk", _GENERAL, "A disk type that the series has.", ("machine",), _disk),
     ("machine-confidential", _CONFIDENTIAL, "Confidential VM on AMD series.", ("machine",), _confidential),
     ("machine-shielded", "instances.insert", "Integrity monitoring has a vTPM.", ("machine.shielded",), _shielded),
+    ("clamp-fits", "RFC 9293, 3.7.1", "A segment fits the MTU.", ("machine.clamp_mss", "networks"), _clamp),
     ("spot-drain", _SPOT, "A Spot VM can drain in time.", ("machine.spot", "health.traffic"), _spot_drain),
     ("metadata", _METADATA, "Metadata keys are valid and free.", ("machine",), _metadata),
     ("metadata-secret", _METADATA, "Metadata holds no secret.", ("machine",), _metadata_secret),

@@ -71,6 +71,16 @@ def _routable(settings: RouterSettings) -> Findings:
                 yield f"networks[{i}].cidrs[{k}]", f"{cidr} overlaps {special}, {why}"
 
 
+def _sources(settings: RouterSettings) -> Findings:
+    for i, cidr in enumerate(settings.access.source_cidrs):
+        for reserved in _RESERVED:
+            if cidr.subnet_of(reserved):
+                yield (
+                    f"access.source_cidrs[{i}]",
+                    f"{cidr} lies in {reserved}, from which no VPC network routes packets",
+                )
+
+
 def _once(settings: RouterSettings) -> Findings:
     seen: dict[IPv4Network, tuple[int, int]] = {}
     for i, k, cidr in _cidrs(settings):
@@ -228,6 +238,7 @@ NETWORK_RULES = (
     ("subnet-region", _NICS, "Subnets are in the routers' region.", ("networks", "region"), _subnet_region),
     ("cidr-some", _ROUTES, "Every network has a range.", ("networks",), _has_cidrs),
     ("cidr-routable", _ROUTES, "Ranges are ones that a VPC network routes.", ("networks",), _routable),
+    ("source-cidrs", _ROUTES, "Ranges that packets come from.", ("access",), _sources),
     ("cidr-once", _NEXT_HOP, "A range is behind one network, once.", ("networks",), _once),
     ("cidr-own-subnet", _ROUTES, "No route into or equal to an own subnet.", ("networks",), _own_subnets),
     (

@@ -7,6 +7,8 @@ from multinic.settings import Autoscaled, AutoscalerSettings, Fixed, RouterSetti
 _BACKENDS = "https://docs.cloud.google.com/load-balancing/docs/backend-service"
 _AUTOSCALER = "https://docs.cloud.google.com/compute/docs/autoscaler"
 _METRICS = "https://docs.cloud.google.com/compute/docs/autoscaler/scaling-cloud-monitoring-metrics"
+_GROUP_SIZE = 1000
+"""VMs in a group at most: https://docs.cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers"""
 _STANDBY = "https://docs.cloud.google.com/compute/docs/instance-groups/suspended-and-stopped-vms-in-mig"
 
 Findings = Iterable[tuple[str, str]]
@@ -63,11 +65,18 @@ def _metrics(settings: RouterSettings) -> Findings:
 
 
 def _standby(settings: RouterSettings) -> Findings:
-    standby = settings.fleet.standby
-    if standby != Standby() and isinstance(settings.fleet.replicas, Fixed):
-        yield "standby", "has no effect with a fixed number of replicas, which never scales out"
-    elif standby.initial_delay_sec != Standby.initial_delay_sec and not standby.stopped + standby.suspended:
+    standby, replicas = settings.fleet.standby, settings.fleet.replicas
+    kept = standby.stopped + standby.suspended
+    if isinstance(replicas, Fixed):
+        if standby != Standby():
+            yield "standby", "has no effect with a fixed number of replicas, which never scales out"
+    elif not kept and standby.initial_delay_sec != Standby.initial_delay_sec:
         yield "standby.initial_delay_sec", "has no effect without stopped or suspended VMs"
+    elif kept and replicas.max + kept > _GROUP_SIZE:
+        yield (
+            "standby",
+            f"{kept} VMs and replicas.max, {replicas.max}, are more than a group's {_GROUP_SIZE}",
+        )
     if standby.suspended and settings.fleet.machine.confidential:
         yield "standby.suspended", "a confidential VM cannot be suspended; give stopped"
 

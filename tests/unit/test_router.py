@@ -14,7 +14,7 @@ import pulumi
 import pulumi_gcp as gcp
 import pytest
 
-from multinic import InputError, MultinicRouter, RouterFleet, naming, testing
+from multinic import InputError, MultinicRouter, RouterFleet, testing
 from tests.unit.declaring import declare
 from tests.unit.shapes import REGION, network, router_args
 

@@ -355,7 +355,22 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
         "metrics",
         f"autoscaler.metrics[1].name: {METRIC} is given twice",
     ),
+    (
+        {"machine.clamp_mss": 1421, "networks.1.mtu": 1460},
+        "clamp-fits",
+        "machine.clamp_mss: 1421 does not fit networks[1].mtu, 1460; give 1420 at most",
+    ),
+    (
+        {"access": {"source_cidrs": ["10.9.0.0/16", "127.0.0.0/8"]}},
+        "source-cidrs",
+        "access.source_cidrs[1]: 127.0.0.0/8 lies in 127.0.0.0/8, from which",
+    ),
     ({"standby": {"stopped": 1}, "replicas": {"min": 1}}, "standby", "standby: has no effect with a fixed number of r"),
+    (
+        {"standby": {"stopped": 600, "suspended": 397}},
+        "standby",
+        "standby: 997 VMs and replicas.max, 4, are more than",
+    ),
     ({"standby": {"initial_delay_sec": 90}}, "standby", "standby.initial_delay_sec: has no effect without stopped"),
     (
         {"standby": {"suspended": 1}, "machine.type": "n2d-standard-4", "machine.confidential": True},
