@@ -8,32 +8,6 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
-from multinic.cli import bench, change, lab, look, mtu, plan, routes, status
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    # Its help would load a renderer that takes as long as all else.
-    rich_markup_mode=None,
-    help="Linux VMs as a dependable IP router between VPC networks on Google Cloud.",
-    epilog="Exit codes: 0 done or nothing to do, 1 could not, 2 wrong words, 3 refused for the traffic's sake, "
-    "4 begun and not finished, 5 looked and something is wrong, 130 interrupted.",
-)
-for part in (status, change, routes, look):
-    part.register(app)
-app.add_typer(lab.app, name="lab")
-app.add_typer(bench.app, name="bench")
-app.add_typer(mtu.app, name="mtu")
-app.command()(plan.plan)
-
-
-@app.callback()
-def _root() -> None:
-    """Keeps `multinic lab` a group of commands."""
-
 
 def main() -> None:
     """Runs the command line; what a user can mend is told in one sentence, without a traceback."""
@@ -41,9 +15,21 @@ def main() -> None:
     from multinic.operate.errors import OperateError
 
     try:
+        # The library is installed without what the commands need.
+        from multinic.cli.app import app
+
         app()
     except (LabError, OperateError) as error:
         print(f"multinic: {error}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 1))
+    except ModuleNotFoundError as error:
+        if (error.name or "multinic").partition(".")[0] == "multinic":
+            raise
+        print(
+            f"multinic: the package {error.name} is missing: pip install 'multinic[operate]' for operators' commands,"
+            " 'multinic[lab]' for the lab, 'multinic[operate,lab,measure]' for all",
+            file=sys.stderr,
+        )
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

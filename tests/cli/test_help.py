@@ -1,4 +1,4 @@
-"""`multinic --help` loads nothing heavy and is quick; completion works and never fails."""
+"""`multinic --help` loads nothing heavy and is quick; completion never fails; missing packages are told in a line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 HEAVY = ("google", "pulumi", "pulumi_gcp", "requests", "matplotlib", "starlette", "uvicorn", "rich.console")
 LOADED = """
@@ -56,3 +58,18 @@ def complete(words: str, count: int, home: str) -> str:
 def test_completion_knows_the_commands_and_is_silent_without_a_fleet(tmp_path: Path) -> None:
     assert complete("multinic rol", 1, str(tmp_path)) == "rolling-update"
     assert complete("multinic drain ", 2, str(tmp_path)) == ""
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("typer", "--help"), ("uvicorn", "lab up --no-guests"), ("google.auth", "status --project p --region us-west1")],
+)
+def test_missing_packages_are_told_in_one_sentence(missing: str, words: str, tmp_path: Path) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['multinic', *{words.split()!r}]\n"
+    code += "from multinic.cli import main; main()"
+    environment = os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd())}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "pip install 'multinic[" in done.stderr

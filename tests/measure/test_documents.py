@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from multinic.cli import app
+from multinic.cli.app import app
 from multinic.measure.errors import MeasureError
 
 DOCS = Path(__file__).parents[2] / "docs"

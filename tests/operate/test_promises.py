@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from multinic.cli import app
+from multinic.cli.app import app
 from multinic.operate import api, door, errors
 
 from .between import HANG
