@@ -12,8 +12,8 @@ def run() -> None:
     """Runs the program that the stack's configuration names (`multinic:program`), `dev` if it names none.
 
     Raises:
-        pulumi.RunError: The configuration or an input (`InputError`) cannot be used. Its text is for people; Pulumi shows it
-            without a traceback.
+        pulumi.RunError: The configuration or an input (`InputError`) cannot be used. Its text is for people; Pulumi
+            shows it without a traceback.
     """
     name = pulumi.Config("multinic").get("program") or "dev"
     if name not in PROGRAMS:

@@ -1,5 +1,6 @@
 """A stack's configuration as plain values, wrong ones noted like wrong inputs."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,23 @@ from multinic.problems import Problems
 from multinic.reading import similar
 
 NAMESPACE = "multinic"
+
+DEFAULTS: Mapping[str, Any] = {
+    "client_network": "",
+    "endpoints": {},
+    "iap_members": [],
+    "networks": [],
+    "networks_stack": "",
+    "other_regions": [],
+    "program": "dev",
+    "router": {},
+    "server_network": "",
+    "service_projects": [],
+    "shared_vpc_host": False,
+    "zones": ["*"],
+}
+"""The settings of all programs as Pulumi.yaml declares them. Pulumi gives each default to every stack, whichever its
+program, so a setting that has its default is one that was not given."""
 
 _BY_STACK = {
     "networks": "the networks of a stack are given as multinic:networks",
@@ -35,6 +53,8 @@ class StackConfig:
             namespace, _, key = full.partition(":")
             if namespace != NAMESPACE:
                 continue
+            if self._given(key) is None:
+                continue
             if key not in (*known, "program"):
                 problems.add(full, f"no such setting{similar(key, known)}")
             elif runtime_config.is_config_secret(full):
@@ -43,15 +63,16 @@ class StackConfig:
     def value(self, key: str, default: Any) -> Any:
         """Returns a setting of any plain form: text, number, list or object."""
         assert key in self._known, key
-        text = self._config.get(key)
-        if text is None:
-            return default
-        if not isinstance(text, str):
-            return text
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            return text
+        given = self._given(key)
+        return default if given is None else given
+
+    def _given(self, key: str) -> Any:
+        """Returns a setting; None where it has the declared default, and so was not given."""
+        given: Any = self._config.get(key)
+        if isinstance(given, str):
+            with contextlib.suppress(json.JSONDecodeError):
+                given = json.loads(given)
+        return None if json.dumps(given) == json.dumps(DEFAULTS.get(key)) else given
 
     def region(self) -> str:
         """Returns the provider's region."""

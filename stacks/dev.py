@@ -3,7 +3,7 @@
 Its configuration (`multinic:…`) takes the same nested inputs as the components, and the same checks judge them:
 
 - `networks`: list of `RoutedNetworkArgs`, in the order of the NICs;
-- `zones`: list of zones;
+- `zones`: list of zones; without it, all ordinary ones of the region;
 - `router`: `MultinicRouterArgs` without region, zones and networks;
 - `endpoints`: `machine_type` and `disk_gb` of the client and the server, and their `image` if it is not the routers'.
 """
@@ -31,7 +31,6 @@ from stacks import routers
 from stacks.config import StackConfig, rename
 
 KEYS = ("endpoints", "networks", "router", "zones")
-NETWORKS = [{"name": "left", "cidr": "10.10.0.0/24"}, {"name": "right", "cidr": "10.20.0.0/24"}]
 
 _NOT_ENDPOINTS = {"cidrs", "clients", "servers", "zones"}
 
@@ -41,7 +40,7 @@ class DevSettings:
     """The configuration, checked as far as it can be before anything is declared."""
 
     region: str
-    networks: list[dict[str, Any]]
+    networks: Any
     zones: Any
     router: Mapping[str, Any]
     endpoints: Mapping[str, Any]
@@ -74,7 +73,7 @@ def read() -> DevSettings:
     config = StackConfig(problems, KEYS)
     settings = DevSettings(
         region=config.region(),
-        networks=config.value("networks", NETWORKS),
+        networks=config.value("networks", None),
         zones=config.value("zones", None),
         router=config.router(),
         endpoints=config.mapping("endpoints"),
@@ -94,7 +93,8 @@ def _check(settings: DevSettings, problems: Problems) -> None:
     judged = {"networks", "region"} if found.found else set()
     if judged:
         # The rest is judged beside sound networks, so that all problems are told in one go.
-        made = networks.parse({"region": "us-central1", "networks": NETWORKS}, Problems())
+        sound = [{"name": "left", "cidr": "10.10.0.0/24"}, {"name": "right", "cidr": "10.20.0.0/24"}]
+        made = networks.parse({"region": "us-central1", "networks": sound}, Problems())
     joined = [
         one.router_network(f"projects/p/global/networks/n{i}", f"projects/p/regions/{made.region}/subnetworks/s{i}")
         for i, one in enumerate(made.networks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import pulumi
@@ -14,6 +15,7 @@ import stacks
 from multinic import testing
 from multinic.lab.cloud import catalog
 from stacks import links
+from stacks.config import DEFAULTS
 from tests.unit.conftest import REPOSITORY
 
 FULL = "organization/multinic/{}"
@@ -38,6 +40,24 @@ def networks() -> Outputs:
 def test_every_committed_stack_has_a_program() -> None:
     committed = {file.name.split(".")[1] for file in REPOSITORY.glob("Pulumi.*.yaml")}
     assert {config(stack).get("multinic:program", "dev") for stack in committed} == set(stacks.PROGRAMS)
+
+
+def test_pulumi_yaml_declares_what_the_programs_read() -> None:
+    declared = yaml.safe_load((REPOSITORY / "Pulumi.yaml").read_text())["config"]
+    assert {key.removeprefix("multinic:"): one["default"] for key, one in declared.items()} == DEFAULTS
+    read = {key for name in stacks.PROGRAMS for key in import_module(f"stacks.{name}").KEYS}
+    assert read | {"program"} == set(DEFAULTS)
+    assert all(one["description"] for one in declared.values())
+
+
+def test_the_defaults_that_pulumi_gives_to_every_stack_change_nothing(networks: Outputs) -> None:
+    defaults = {f"multinic:{key}": default for key, default in DEFAULTS.items()}
+    for file in REPOSITORY.glob("Pulumi.*.yaml"):
+        stack = file.name.split(".")[1]
+        known = {**networks, "us-east1": run("us-east1", networks).outputs}
+        plain, given = run(stack, known), run(stack, known, {**defaults, **config(stack)})
+        assert [(one.urn, one.inputs) for one in given.resources] == [(one.urn, one.inputs) for one in plain.resources]
+        assert given.outputs == plain.outputs
 
 
 def test_the_lab_has_every_zone_that_a_committed_stack_names() -> None:
