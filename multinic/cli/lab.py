@@ -131,7 +131,8 @@ def up(
         guests=guests,
         ephemeral=False,
     ) as lab:
-        _say(f'The lab answers at {lab.endpoint}. In another shell: eval "$(multinic lab env)"; Ctrl-C ends it.')
+        where = "" if folder == STATE / "default" else f" --folder {shlex.quote(str(folder.absolute()))}"
+        _say(f'The lab answers at {lab.endpoint}. In another shell: eval "$(multinic lab env{where})"; Ctrl-C ends it.')
         lab.watch()
 
 

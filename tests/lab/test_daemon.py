@@ -135,7 +135,10 @@ def test_the_command_ends_when_its_lab_does(tmp_path):
     ) as up:
         try:
             assert up.stdout is not None
-            assert up.stdout.readline().startswith("The lab answers at")
+            told = up.stdout.readline()
+            assert told.startswith("The lab answers at")
+            # What it tells to type leads to this lab, not to the one in the default folder.
+            assert f'eval "$(multinic lab env --folder {folder})"' in told
             os.kill(json.loads((folder / "lab.json").read_text())["pid"], signal.SIGKILL)
             said = up.communicate(timeout=PATIENCE)[1]
         finally:
