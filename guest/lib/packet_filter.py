@@ -15,7 +15,11 @@ from program import run
 COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
 COUNTS = re.compile(r"packets \d+ bytes \d+")
 CLOSING_CHAIN = re.compile(r"type \w+ hook (?:prerouting|forward|postrouting) priority [^;]*; policy drop;")
-INTERFACE = re.compile(r'(?:iif|oif)(?:name)? (?:!= )?"([^"]+)"')
+INTERFACE = re.compile(r'(?:iif|oif)(?:name)? "([^"]+)"')
+"""What a rule demands of an interface; one that it forbids leaves the others."""
+
+ACCEPTS = re.compile(r"(?<![\w-])accept(?![\w-])")
+QUOTED = re.compile(r'"[^"]*"')
 
 NOTHING = "\n"
 """Loaded in the place of our table, it takes it away."""
@@ -36,7 +40,7 @@ class Listing(NamedTuple):
         ours: Our table without counts; empty when there is none, None when it was not asked for.
         drops: Its counts of packets.
         closing: Others' tables that drop what they are told nothing about on its way from NIC to NIC; for each, the
-            interfaces that its accepting rules name.
+            interfaces that its accepting rules demand.
     """
 
     generation: int | None = None
@@ -100,19 +104,25 @@ def understood(at: int | None, answers: Sequence[tuple[int, str, str]]) -> Listi
     if not answers:
         return _kept._replace(generation=at)
     blocks = re.split(r"^table ", answers[0][1], flags=re.MULTILINE)[1:]
-    tables = [" ".join(block.split(None, 2)[:2]) for block in blocks if CLOSING_CHAIN.search(block)]
-    _kept = Listing(at, closing={table: _accepting(nft, table) for table in tables})
+    # Those of other families, `ip6` say, see no packet of IPv4.
+    ours = [block for block in blocks if block.startswith(("ip ", "inet "))]
+    tables = [" ".join(block.split(None, 2)[:2]) for block in ours if CLOSING_CHAIN.search(block)]
+    _kept = Listing(at, closing={table: accepting(run([nft, "list", "table", *table.split()])[1]) for table in tables})
     for code, shown, _ in answers[1:]:
         counts = {name: int(packets) for name, packets in COUNTER.findall(shown)} if code == 0 else {}
         _kept = _kept._replace(ours=COUNTS.sub("", shown) if code == 0 else "", drops=counts)
     return _kept
 
 
-def _accepting(nft: str, table: str) -> tuple[frozenset[str], ...]:
-    """The interfaces that each accepting rule of a table names."""
-    _, rules, _ = run([nft, "list", "table", *table.split()])
-    lines = (line.rstrip() for line in rules.splitlines())
-    return tuple(frozenset(INTERFACE.findall(line)) for line in lines if line.endswith("accept"))
+def accepting(rules: str) -> tuple[frozenset[str], ...]:
+    """The interfaces that each accepting rule of a table demands.
+
+    Args:
+        rules: The table as nft shows it.
+    """
+    # Not a chain's policy; and a comment or a log's prefix may hold any word.
+    lines = (line for line in rules.splitlines() if " hook " not in line and ACCEPTS.search(QUOTED.sub("", line)))
+    return tuple(frozenset(INTERFACE.findall(line)) for line in lines)
 
 
 def lets_pass(accepting: Iterable[frozenset[str]], devices: Iterable[str]) -> bool:
@@ -121,11 +131,16 @@ def lets_pass(accepting: Iterable[frozenset[str]], devices: Iterable[str]) -> bo
     Docker's accept only what comes from or goes to its own bridges.
 
     Args:
-        accepting: The interfaces that each accepting rule names.
+        accepting: The interfaces that each accepting rule demands.
         devices: Interface names of the NICs.
     """
-    nics = set(devices)
-    return any(not interfaces - nics for interfaces in accepting)
+    nics = tuple(devices)
+    return any(all(_is_one_of(name, nics) for name in interfaces) for interfaces in accepting)
+
+
+def _is_one_of(name: str, nics: Iterable[str]) -> bool:
+    """Whether a rule's interface, which may be a beginning such as ``ens*``, is one of the NICs."""
+    return any(nic.startswith(name[:-1]) if name.endswith("*") else nic == name for nic in nics)
 
 
 def is_loaded(table: str, shown: Listing) -> bool:

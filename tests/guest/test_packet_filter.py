@@ -64,6 +64,39 @@ def test_what_nft_refuses_is_told() -> None:
     assert not packet_filter.is_loaded(TABLE, Listing(5))
 
 
+@pytest.mark.parametrize(
+    ("rule", "passes"),
+    [
+        ("ip saddr 10.0.0.0/8 accept", True),
+        ('ip saddr 10.0.0.0/8 counter packets 0 bytes 0 accept comment "routed"', True),
+        ('iifname vmap { "ens4" : accept, "ens5" : accept }', True),
+        ("ct state vmap { invalid : drop, established : accept }", True),
+        ('iifname != "docker0" accept', True),
+        ('iifname "ens*" accept', True),
+        ('iif "ens4" oif "ens5" accept', True),
+        ('iifname { "ens4", "ens5" } accept', True),
+        ('iifname "docker*" accept', False),
+        ('iifname "docker0" oifname != "docker0" counter packets 0 bytes 0 accept', False),
+        ('iifname "ens4" oifname "docker0" accept comment "one"', False),
+        ('ip saddr 10.0.0.0/8 drop comment "never accept"', False),
+        ("jump ufw-before-accept", False),
+        ("type filter hook input priority filter; policy accept;", False),
+    ],
+)
+def test_what_a_closing_filter_accepts(rule: str, passes: bool) -> None:
+    """Kinds 5 and 6: a filter that lets routers forward, on all of them at once, must not close them all."""
+    shown = f"table ip filter {{\n\tchain forward {{\n\t\t{rule}\n\t}}\n}}\n"
+    assert packet_filter.lets_pass(packet_filter.accepting(shown), ["ens4", "ens5"]) == passes
+
+
+@pytest.mark.parametrize(("family", "closing"), [("ip", True), ("inet", True), ("ip6", False), ("bridge", False)])
+def test_filters_of_other_families_close_nothing(family: str, closing: bool) -> None:
+    """A host that is to forward no IPv6 has `table ip6 filter`, with a policy that drops."""
+    seen = packet_filter.understood(5, [(0, CHAINS.replace("table ip ", f"table {family} "), "")])
+    assert seen is not None
+    assert bool(seen.closing) == closing
+
+
 @pytest.mark.root
 def test_the_kernel_tells_its_generation(make_wire: Callable[..., Wire]) -> None:
     wire = make_wire()
