@@ -33,6 +33,7 @@ def write(path: str, text: str, mode: int = 0o644) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     beside = f"{path}.{os.getpid()}"
     with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), mode)  # Whatever the umask of who calls us by hand: the endpoints are nobody's.
         file.write(text)
     os.replace(beside, path)
 

@@ -58,15 +58,29 @@ def main() -> int:
         return 1
 
 
-def router_now(max_age: float) -> Router:
-    """The router by the newest metadata."""
+def router_now(max_age: float) -> tuple[Router, str]:
+    """The router by the newest metadata that can be used, and what is wrong with newer ones.
+
+    As for the watcher, the last good description stays in force: whoever calls us to repair a router must not close it.
+    """
     kept = metadata.saved(max_age)
     if kept is not None:
-        return parse(kept[1])
-    etag, tree = metadata.tree()
-    router = parse(tree)
+        return parse(kept[1]), ""
+    try:
+        etag, tree = metadata.tree()
+        router = parse(tree)
+    except (metadata.UnavailableError, InvalidError) as error:
+        kept = metadata.saved(float("inf"))
+        if kept is None:
+            raise
+        return parse(kept[1]), f"{reason(error)}: {error}"
     metadata.save(etag, tree)
-    return router
+    return router, ""
+
+
+def reason(error: metadata.UnavailableError | InvalidError) -> str:
+    """Its stable name."""
+    return "metadata-invalid" if isinstance(error, InvalidError) else "metadata-unavailable"
 
 
 def start() -> int:
@@ -80,13 +94,13 @@ def start() -> int:
         outcome: Outcome | None = None
         problems: list[tuple[str, str]] = []
         try:
-            router = router_now(max_age)
+            router, warning = router_now(max_age)
             with Lock():
                 outcome = reconcile(router)
-        except metadata.UnavailableError as error:
-            problems.append(("metadata-unavailable", str(error)))
-        except InvalidError as error:
-            problems.append(("metadata-invalid", str(error)))
+            if warning:
+                outcome = outcome._replace(warnings=(*outcome.warnings, warning))
+        except (metadata.UnavailableError, InvalidError) as error:
+            problems.append((reason(error), str(error)))
         except KernelError as error:
             problems.append(("program-failed", str(error)))
         result = verdict.judge(verdict.load(), router, outcome, problems)
@@ -111,6 +125,8 @@ def stop() -> int:
     verdict.store(verdict.stopped())
     with Lock():
         errors = remove()
+    # Again: the watcher may have been in the middle of a pass, and have told how it went.
+    verdict.store(verdict.stopped())
     for error in errors:
         print(error, file=sys.stderr)
     return 1 if errors else 0
@@ -119,13 +135,15 @@ def stop() -> int:
 def verify() -> int:
     """Looks, changes nothing, and prints what is not as wanted."""
     try:
-        outcome = reconcile(router_now(max_age=0.0), change=False)
+        router, warning = router_now(max_age=0.0)
     except (metadata.UnavailableError, InvalidError) as error:
-        print(json.dumps({"ok": False, "reasons": [{"name": "metadata", "detail": str(error)}]}))
+        print(json.dumps({"ok": False, "reasons": [{"name": reason(error), "detail": str(error)}]}))
         return 1
+    outcome = reconcile(router, change=False)
     reasons = [
         {"name": difference.reason, "detail": difference.detail} for difference in (*outcome.left, *outcome.blocked)
     ]
-    result = {"ok": not reasons, "reasons": reasons, "warnings": outcome.warnings, "drops": outcome.drops}
+    warnings = [*outcome.warnings, *filter(None, [warning])]
+    result = {"ok": not reasons, "reasons": reasons, "warnings": warnings, "drops": outcome.drops}
     print(json.dumps(result, indent=1))
     return 1 if reasons else 0

@@ -1,10 +1,11 @@
 """A running router follows its metadata: forwarded addresses, drain requests, mistakes, and silence."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 from trees import interface, tree
-from wire import Wire
+from wire import GUEST, PYTHON, Wire
 
 pytestmark = pytest.mark.root
 
@@ -65,6 +66,24 @@ def test_bad_metadata_keeps_the_last_good_state(router: Wire) -> None:
     assert router.probe(0, "10.0.0.9")[0] == 200
     router.set_metadata(tree())
     router.wait_for(lambda: not router.verdict()["warnings"], "cured")
+
+
+@pytest.mark.parametrize("trouble", ["metadata-invalid", "metadata-unavailable"])
+def test_repair_by_hand_closes_nothing_whatever_the_metadata(router: Wire, trouble: str) -> None:
+    """`policy-routing start` and `verify` go by the last good description, as the watcher does, and say so."""
+    if trouble == "metadata-invalid":
+        router.set_metadata(tree(interfaces=[interface(0), interface(1, ip="")]))
+    else:
+        router.stop(next(process for process in router.processes if "metadata_server" in str(process.args)))
+    kept = router.folder / "run/metadata.json"
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "read": 0}))
+    router.ip("r", "route flush table 1001")
+    script = f"umask 077; exec {PYTHON} -IS {GUEST}/bin/policy-routing start"
+    assert router.run("r", "bash", "-c", script, check=False).returncode == 0
+    assert router.probe(0, "10.0.0.9")[0] == 200
+    assert (router.folder / "run/verdict.json").stat().st_mode & 0o777 == 0o644, "the endpoints run as nobody"
+    said = router.routing("verify")
+    assert (said.returncode, trouble in json.loads(said.stdout)["warnings"][0]) == (0, True)
 
 
 def test_without_metadata_nothing_opens_and_with_it_all_does(make_wire: Callable[..., Wire]) -> None:
