@@ -14,7 +14,10 @@ _NEXT_HOP = "https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next
 _ROUTES = "https://docs.cloud.google.com/vpc/docs/static-routes"
 _NICS = "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts"
 _SUBNETS = "https://docs.cloud.google.com/vpc/docs/subnets"
-_RESERVED = [IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")]
+_RESERVED = [
+    IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32")
+]
+"""240.0.0.0/4 is not among them: Google's list of valid IPv4 ranges has it."""
 _GOOGLE_APIS = IPv4Network("199.36.153.4/30"), IPv4Network("199.36.153.8/30")
 _SPECIAL = {
     IPv4Network("35.191.0.0/16"): "where health checks come from",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 from typing import Iterator, Mapping, NamedTuple
 
-from model import Router
+from model import SPECIAL, Router
 from wanted import (
     ELSEWHERE,
     LOCAL,
@@ -162,9 +162,7 @@ def _sample(network: IPv4Network) -> IPv4Address:
 
 
 def _ordinary(address: IPv4Address) -> bool:
-    return not (
-        address.is_loopback or address.is_multicast or address.is_link_local or address.is_reserved
-    ) and address not in IPv4Network("0.0.0.0/8")
+    return not any(address in special for special in SPECIAL)
 
 
 def _network(route: Route) -> IPv4Network:

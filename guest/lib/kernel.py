@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from ipaddress import IPv4Network
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
@@ -27,6 +28,7 @@ KINDS = {
 }
 TABLES = {"main": MAIN, "local": LOCAL, "default": DEFAULT}
 DROP_ACTIONS = ("6", "blackhole")
+APOSTROPHE = re.compile(r"(\\\\)|\\'")
 
 
 class Observed(NamedTuple):
@@ -105,7 +107,9 @@ def observe(
 def _documents(output: str) -> list[Any]:
     """The JSON documents that a batch prints one after the other."""
     # A route's encapsulation is printed into the same object, with a destination of its own after the route's.
-    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs)))
+    # An alias of a link may hold control characters, and older ones have a backslash before each apostrophe.
+    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs)), strict=False)
+    output = APOSTROPHE.sub(lambda found: found[1] or "'", output)
     found = []
     start = output.find("[")
     while start >= 0:

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 MAX_NICS = 16
-SPECIAL = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")))
-"""Ranges that no VPC network can hold: the kernel has its own mind about them."""
+SPECIAL = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32")))
+"""Ranges that no VPC network can hold: the kernel has its own mind about them. 240.0.0.0/4 is as good as any other."""
+
+MAX_TEXT = 500
+"""Characters of an error: a value may have 256 KB, and a probe's answer shows the error."""
 
 
 class InvalidError(Exception):
@@ -73,9 +76,11 @@ def parse(tree: Any) -> Router:
     """
     try:
         return _parse(tree)
+    except InvalidError as error:
+        raise InvalidError(str(error)[:MAX_TEXT]) from None
     except (TypeError, ValueError, LookupError, RecursionError) as error:
         # A check that is missing here must not be the end of whoever asks.
-        raise InvalidError(f"metadata: {error!r}") from error
+        raise InvalidError(f"metadata: {error!r}"[:MAX_TEXT]) from error
 
 
 def _parse(tree: Any) -> Router:

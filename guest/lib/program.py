@@ -33,7 +33,12 @@ def run_together(programs: Sequence[tuple[list[str], str]]) -> list[tuple[int, s
                     file.write(text)
                 os.lseek(given, 0, os.SEEK_SET)
                 # One by one: what has been started must end also when the next one cannot be.
-                running.append(subprocess.Popen(arguments, stdin=given, stdout=pipe, stderr=pipe, text=True))
+                # Others' comments and aliases, which they show, may be in any encoding.
+                running.append(
+                    subprocess.Popen(
+                        arguments, stdin=given, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
+                    )
+                )
             finally:
                 os.close(given)
         for process in running:

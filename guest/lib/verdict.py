@@ -32,6 +32,9 @@ HEAL_FAILURES, HEAL_AFTER = 5, 30.0
 BROKEN = ("program-failed", "internal-error")
 """Problems that count as a failed repair. Missing or bad metadata does not: a new VM would get the same."""
 
+MAX_TEXT = 500
+"""Characters of a reason's detail or of a warning: a probe's answer must fit into one packet or few."""
+
 HEAL_JITTER = 30
 """Seconds over which a fleet that breaks at one moment (by an update of its images' agent, say) spreads its healing."""
 
@@ -70,6 +73,8 @@ def judge(
         warnings += outcome.warnings
         if outcome.left:
             reasons += [{"name": "repair-failed", "detail": error} for error in outcome.errors]
+    for reason in reasons:
+        reason["detail"] = reason["detail"][:MAX_TEXT]
     ok = not reasons and outcome is not None
     repaired = bool(outcome is not None and outcome.found and not outcome.left)
     failed = bool(outcome is not None and outcome.left) or any(name in BROKEN for name, _ in problems)
@@ -78,7 +83,7 @@ def judge(
         "ok": ok,
         "state": "drained" if ok and router is not None and router.drain else "ok" if ok else "degraded",
         "reasons": reasons[:50],
-        "warnings": warnings,
+        "warnings": [warning[:MAX_TEXT] for warning in warnings],
         "drops": dict(outcome.drops) if outcome is not None else last.get("drops", {}),
         "drain": bool(router is not None and router.drain),
         "time": round(time.time(), 3),
@@ -87,7 +92,7 @@ def judge(
         "failing_since": None if ok else last.get("failing_since") or now,
         "repairs": int(last.get("repairs") or 0) + repaired,
         "failed_repairs": 0 if ok else int(last.get("failed_repairs") or 0) + failed,
-        "heal_jitter": zlib.crc32(router.instance_id.encode()) % (HEAL_JITTER + 1)
+        "heal_jitter": zlib.crc32(router.instance_id.encode(errors="backslashreplace")) % (HEAL_JITTER + 1)
         if router is not None
         else int(last.get("heal_jitter") or 0),
     }

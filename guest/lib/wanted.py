@@ -243,7 +243,8 @@ def _nft(router: Router, devices: list[str]) -> str:
     if router.by_destination and devices:
         # Routing drops what it does not know without counting it; this counts it on the way.
         known = {network for nic in router.nics for network in (*reachable(nic), *nic.forwarded, *nic.aliases)}
-        elements = ", ".join(map(str, collapse_addresses([*known, IPv4Network("224.0.0.0/3")])))
+        many = map(IPv4Network, ("224.0.0.0/4", "255.255.255.255"))
+        elements = ", ".join(map(str, collapse_addresses([*known, *many])))
         nics = ", ".join(f'"{device}"' for device in devices)
         lines += [
             "counter no_route { }",

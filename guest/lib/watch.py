@@ -77,6 +77,7 @@ class Metadata(threading.Thread):
                 continue
             pause = 0.5
             if answer[0] == etag:
+                time.sleep(1.0)  # Not every server that stands in for Google's waits for a change.
                 continue
             self._hand_over(answer)
             etag = answer[0] or None

@@ -10,6 +10,7 @@ from differences import Difference, differences
 from foreign import takeovers
 from links import LinkState, devices
 from model import Router, parse
+from program import run
 from trees import mac, tree
 from wanted import BASE_RULES, MAIN, Route, wanted
 from wire import Wire
@@ -127,6 +128,14 @@ def test_a_nic_with_another_mac_gets_its_own_back() -> None:
 def test_filters_that_close_the_way(chain: str, closing: bool) -> None:
     """A base chain that drops what no rule of it names, at any place on the way from NIC to NIC."""
     assert bool(packet_filter.CLOSING_CHAIN.search(f"\t\ttype {chain}\n")) == closing
+
+
+def test_others_texts_may_hold_anything() -> None:
+    """Kind 17: an alias in Latin-1, with a control character, or as iproute2 5.9 writes an apostrophe."""
+    assert run(["printf", r"caf\351"])[1] == "caf\N{REPLACEMENT CHARACTER}"
+    # A backslash in front of an apostrophe that is one of two stands for itself.
+    printed = r"""[{"ifalias":"bob\'s \"link\" \\' """ + "\x01" + '"}]'
+    assert kernel._documents(printed) == [[{"ifalias": "bob's \"link\" \\' \x01"}]]
 
 
 def test_lookups_have_the_last_word() -> None:

@@ -2,10 +2,12 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import metadata
 import pytest
+import watch
 
 OK = b"HTTP/1.1 200 OK\r\nETag: e\r\n"
 Serve = Callable[[bytes], None]
@@ -61,6 +63,20 @@ def test_no_usable_answer(serve: Serve, answer: bytes) -> None:
     serve(answer)
     with pytest.raises(metadata.UnavailableError):
         metadata.tree()
+
+
+def test_a_server_that_does_not_wait_is_not_asked_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kind 18: what stands in for Google's server may answer `wait_for_change` at once."""
+    answers = iter([("e", {}), ("e", {})])
+    monkeypatch.setattr(metadata, "saved", lambda max_age: None)
+    monkeypatch.setattr(metadata, "tree", lambda etag: next(answers))
+
+    def asleep(seconds: float) -> None:
+        raise TimeoutError(seconds)
+
+    monkeypatch.setattr(time, "sleep", asleep)
+    with pytest.raises(TimeoutError):
+        watch.Metadata().run()
 
 
 def test_usable_answers(serve: Serve) -> None:

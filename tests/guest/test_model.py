@@ -5,6 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
+import verdict
 from differences import describe
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,6 +61,16 @@ def test_config_overrides_mtu_and_clamps() -> None:
     router = parse(tree(attributes={"multinic-config": config}))
     assert [nic.mtu for nic in router.nics] == [8896, 1460]
     assert router.clamp_mss == 1380
+
+
+def test_class_e_is_a_range_as_any_other() -> None:
+    """Google's list of valid ranges has 240.0.0.0/4, and Linux routes it."""
+    held = interface(0, ip="240.0.0.2", gateway="240.0.0.1", forwardedIps=["240.0.0.9"])
+    lists = json.dumps([{"cidrs": ["241.0.0.0/8"]}, {"cidrs": []}])
+    router = parse(tree(interfaces=[held, interface(1)], attributes={"multinic-networks": lists}))
+    assert router.nics[0].cidrs == (IPv4Network("241.0.0.0/8"),)
+    elements = wanted(router, {0: "ens4", 1: "ens5"}).nft.partition("elements = {")[2].partition("}")[0]
+    assert elements.split(", ")[-4:] == ["224.0.0.0/4", "240.0.0.0/24", "241.0.0.0/8", "255.255.255.255/32 "]
 
 
 @pytest.mark.parametrize(("value", "drain"), [("true", True), ("TRUE", True), ("false", False), ("", False)])
@@ -130,8 +141,18 @@ def test_unusable_metadata_names_the_key(content: Any, names: str) -> None:
     assert names in str(caught.value)
 
 
+def test_a_huge_value_makes_no_huge_error() -> None:
+    """A probe's answer shows it, in one write to a socket."""
+    huge = "x" * 200_000
+    for held in (interface(1, forwardedIps=[huge]), interface(1, mac=huge), interface(1, mtu=huge)):
+        with pytest.raises(InvalidError) as caught:
+            parse(tree(interfaces=[interface(0), held]))
+        assert len(str(caught.value)) <= 500
+
+
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    # With surrogates, which JSON can hold and UTF-8 cannot.
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
@@ -160,3 +181,4 @@ def test_fuzzed_metadata_is_understood_or_refused(content: Any, data: st.DataObj
         return
     target = wanted(router, {nic.number: f"ens{4 + nic.number}" for nic in router.nics})
     assert all(describe(item) for item in (*target.routes, *target.rules))
+    json.dumps(verdict.judge({}, router, None)).encode()

@@ -1,8 +1,12 @@
 """What the two endpoints say about which verdict: traffic follows it at once, healing is the last resort."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import paths
 import pytest
+import routing
 import verdict
 from differences import Difference
 from model import parse
@@ -36,6 +40,27 @@ def test_a_bad_template_never_gets_its_heal_check_open() -> None:
     held = after(*[(float(now), BAD) for now in range(100)])
     assert names(verdict.heal(held, 100.0)) == ["route-missing", "repair-failed", "never-good"]
     assert verdict.heal(after((1.0, BAD), (2.0, GOOD)), 2.0) == []
+
+
+def test_whatever_is_said_an_answer_stays_short() -> None:
+    """A table of thousands of ranges that nft refuses is in what nft says."""
+    outcome = Outcome(BAD.found, BAD.left, ("x" * 10**6,) * 100, ("y" * 10**6,))
+    held = verdict.judge({}, ROUTER, outcome, [("program-failed", "z" * 10**6)])
+    assert len(json.dumps(held)) < 40_000
+
+
+def test_an_id_may_be_any_text() -> None:
+    """Surrogates, which JSON can hold: the watcher once died of them."""
+    assert verdict.judge({}, ROUTER._replace(instance_id="\ud800"), GOOD)["ok"]
+
+
+def test_stopped_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass of the watcher that was under way when `stop` began tells how it went, and `stop` after it."""
+    for name in ("RUN", "VERDICT", "STOPPED", "LOCK"):
+        monkeypatch.setattr(paths, name, str(tmp_path / name.lower()) if name != "RUN" else str(tmp_path))
+    monkeypatch.setattr(routing, "remove", lambda: verdict.store(after((1.0, GOOD))) or [])
+    assert routing.stop() == 0
+    assert verdict.load()["state"] == "stopped"
 
 
 def test_traffic_closes_at_once_and_reopens_by_itself() -> None:

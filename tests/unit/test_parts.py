@@ -113,7 +113,7 @@ def test_networks_of_several_regions() -> None:
         ({"more_subnets": {REGION: "10.7.0.0/25"}}, "networks[1].more_subnets.us-central1: is the region itself"),
         ({"cidr": None}, "networks[1].cidr: is required: give a string"),
         ({"name": "left"}, "networks[1].name: left is given twice"),
-        ({"cidr": "224.0.0.0/24"}, "networks[1].cidr: 224.0.0.0/24 overlaps 224.0.0.0/3, where no subnetwork can be"),
+        ({"cidr": "224.0.0.0/24"}, "networks[1].cidr: 224.0.0.0/24 overlaps 224.0.0.0/4, where no subnetwork can be"),
         ({"name": "a" * 64}, f"networks[1].name: {'a' * 64!r} is not a name of lower-case letters"),
         ({"name": "Left"}, "networks[1].name: 'Left' is not a name of lower-case letters"),
     ],

@@ -215,7 +215,7 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
         "networks[1].network: is the same as networks[0].network",
     ),
     ({"networks.1.cidrs": ["0.0.0.0/8"]}, "cidr-routable", "networks[1].cidrs[0]: 0.0.0.0/8 lies in 0.0.0.0/8"),
-    ({"networks.1.cidrs": ["224.0.0.0/3"]}, "cidr-routable", "networks[1].cidrs[0]: 224.0.0.0/3 lies in 224.0.0.0/3"),
+    ({"networks.1.cidrs": ["224.0.0.0/8"]}, "cidr-routable", "networks[1].cidrs[0]: 224.0.0.0/8 lies in 224.0.0.0/4"),
     ({"networks.1.cidrs": ["255.255.255.255/32"]}, "cidr-routable", "networks[1].cidrs[0]: 255.255.255.255/32 lies in"),
     *(
         ({"networks.1.cidrs": [cidr]}, "cidr-routable", f"networks[1].cidrs[0]: {cidr} overlaps {what}")
