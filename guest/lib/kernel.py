@@ -13,7 +13,7 @@ import paths
 from foreign import ForeignRule
 from links import LinkState, parsed
 from program import KernelError, run_together
-from wanted import DEFAULT, DROP_RULE, LOCAL, MAIN, PROTOCOL, Lookup, Route, Rule
+from wanted import DEFAULT, DROP_RULE, LOCAL, MAIN, PROTOCOL, TRANSIT_RULE, Lookup, Route, Rule
 
 KINDS = {
     "1": "unicast",
@@ -163,10 +163,10 @@ def _rule(raw: Any) -> Rule:
 
 def _before_ours(raw: Any) -> bool:
     """Whether a rule is somebody's, comes before the last of ours, and can fit packets that nobody has marked."""
-    marked = int(str(raw.get("fwmark", "0")), 0) != 0 and "not" not in raw
-    special = {"oif", "l3mdev", "tun_id", "nop"} & set(raw)
+    marked = int(str(raw.get("fwmark", "0")), 0) != 0 or bool({"oif", "l3mdev", "tun_id"} & set(raw))
     ours = _int(raw.get("protocol")) == PROTOCOL
-    return raw.get("priority", 0) < DROP_RULE + 100 and not (marked or special or ours or _table(raw) == LOCAL)
+    harmless = (marked and "not" not in raw) or "nop" in raw or ours or _table(raw) == LOCAL
+    return raw.get("priority", 0) < DROP_RULE + 100 and not harmless
 
 
 def _foreign(raw: Any) -> ForeignRule:
@@ -185,7 +185,7 @@ def _foreign(raw: Any) -> ForeignRule:
         words.append(f"lookup {_table(raw)}")
     elif str(raw.get("action", "")) in DROP_ACTIONS:
         words.append("blackhole")
-    over = "over" if "goto" in raw and _int(raw["goto"]) > DROP_RULE else None
+    over = "over" if "goto" in raw and _int(raw["goto"]) > TRANSIT_RULE else None
     return ForeignRule(
         priority=priority,
         protocol=protocol,

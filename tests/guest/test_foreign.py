@@ -51,6 +51,8 @@ def parsed(**raw: Any) -> Any:
         ({"table": "204"}, True),
         ({"action": "6", "dst": "172.17.0.0", "dstlen": 16, "iif": "ens4"}, True),
         ({"goto": 32766, "iif": "ens5"}, True),
+        ({"goto": 1100, "iif": "ens5"}, True),
+        ({"action": "6", "not": None, "src": "172.17.0.0", "srclen": 16, "oif": "lo"}, True),
         # What these lead to is where we lead it, nowhere, or not ours to lead.
         ({"table": "254", "src": "10.0.0.2"}, False),
         ({"table": "202", "iif": "ens4"}, False),
