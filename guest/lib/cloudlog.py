@@ -53,8 +53,8 @@ def main() -> int:
     time.sleep(0 if arguments.now else SETTLE)
     try:
         return send()
-    except (OSError, ValueError, metadata.UnavailableError) as error:
-        print(f"multinic-log: not sent yet: {error}", file=sys.stderr)
+    except (OSError, ValueError, LookupError, TypeError, metadata.UnavailableError) as error:
+        print(f"multinic-log: not sent yet: {error!r}", file=sys.stderr)
         return TEMPORARY
 
 

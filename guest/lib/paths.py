@@ -29,13 +29,29 @@ CONFIG = os.path.join(ETC, "config.json")
 
 
 def write(path: str, text: str, mode: int = 0o644) -> None:
-    """Replaces a file in one step: a reader sees the old text or the new one, never half of it."""
+    """Replaces a file in one step: a reader sees the old text or the new one, never half of it.
+
+    Where there is no room for a second file, it writes into the one that is there: on a full /run the verdict must
+    not become old. A reader who meets it half written finds no JSON, as before the first.
+    """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     beside = f"{path}.{os.getpid()}"
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), mode)  # Whatever the umask of who calls us by hand: the endpoints are nobody's.
+    try:
+        _fill(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), text, mode)
+        os.replace(beside, path)
+    except OSError:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        if not os.path.exists(path):
+            raise
+        _fill(os.open(path, os.O_WRONLY), text, mode)
+
+
+def _fill(descriptor: int, text: str, mode: int) -> None:
+    with open(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(descriptor, mode)  # Whatever the umask of who calls us by hand: the endpoints are nobody's.
         file.write(text)
-    os.replace(beside, path)
+        file.truncate()
 
 
 def read(path: str) -> str | None:

@@ -35,8 +35,8 @@ MIN_GAP = 0.25
 DROPS_EVERY = 60.0
 """Seconds between two events about dropped packets, and between two looks at their counts if nothing happens."""
 
-REPAIRS_TOLD, REPAIRS_WITHIN = 10, 60.0
-"""Repairs that are told in so many seconds; the verdict counts all of them."""
+TOLD, TOLD_WITHIN = 10, 60.0
+"""Events of one name that are told in so many seconds; the verdict counts all repairs."""
 
 NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
 ROUTE_GROUPS = (1 << 0) | (1 << 4) | (1 << 6) | (1 << 7) | (1 << 23)
@@ -107,7 +107,8 @@ class Watcher:
         self.router: Router | None = None
         self.problem = ("metadata-unavailable", "no answer yet")
         self.last = verdict.load()
-        self.repairs: list[float] = []
+        self.degraded = None if not self.last or self.last.get("ok") else names(self.last)
+        self.tellings: dict[str, list[float]] = {}
         self.warned: list[str] = []
         self.told: dict[str, int] = {}
         self.told_at = -DROPS_EVERY
@@ -146,7 +147,7 @@ class Watcher:
             try:
                 self.step(bool(happened))
             except OSError as error:
-                # A full /run, say. Forwarding goes on, and the endpoints tell that the verdict grows old.
+                # A /run that takes nothing. Forwarding goes on, and the endpoints tell that the verdict grows old.
                 print(f"policy-routing: {error}", file=sys.stderr, flush=True)
             notify(f"WATCHDOG=1\nSTATUS={self.last.get('state', '')}")
             following = time.monotonic() + PERIOD
@@ -217,23 +218,23 @@ class Watcher:
         if self.problem[0] == "metadata-invalid" and self.router is not None:
             new["warnings"] = [*new["warnings"], f"metadata-invalid: {self.problem[1]}"]
         verdict.store(new)
-        reasons = sorted({reason["name"] for reason in new["reasons"]})
-        before = sorted({reason["name"] for reason in self.last.get("reasons", [])})
-        if outcome is not None and outcome.found and not outcome.left and self._may_tell(new["monotonic"]):
+        reasons, now = names(new), new["monotonic"]
+        if outcome is not None and outcome.found and not outcome.left and self._may_tell("repaired", now):
             events.emit(
                 "repaired",
                 "WARNING",
                 found=[f"{d.reason}: {d.detail}" for d in outcome.found[:20]],
                 repairs=new["repairs"],
             )
-        if not new["ok"] and (reasons != before or self.last.get("ok", True)):
+        if not new["ok"] and reasons != self.degraded and self._may_tell("degraded", now):
             events.emit(
                 "degraded", "ERROR", reasons=reasons, details=[reason["detail"] for reason in new["reasons"][:20]]
             )
-        if new["ok"] and self.last and not self.last.get("ok") and not (outcome and outcome.found):
+            self.degraded = reasons
+        if new["ok"] and self.degraded is not None:
             events.emit("recovered", "NOTICE")
+            self.degraded = None
         self._tell_drops(new)
-        now = new["monotonic"]
         if (
             new["first_good"] is not None
             and verdict.heal(new, now)
@@ -242,12 +243,12 @@ class Watcher:
             events.emit("healing-wanted", "CRITICAL", reasons=reasons)
         self.last = new
 
-    def _may_tell(self, now: float) -> bool:
-        """Whether one more repair is told: a program that undoes ours all the time must not fill the log."""
-        self.repairs = [at for at in self.repairs if now - at < REPAIRS_WITHIN]
-        if len(self.repairs) >= REPAIRS_TOLD:
+    def _may_tell(self, event: str, now: float) -> bool:
+        """Whether one more such event is told: a program that undoes ours all the time must not fill the log."""
+        told = self.tellings[event] = [at for at in self.tellings.get(event, ()) if now - at < TOLD_WITHIN]
+        if len(told) >= TOLD:
             return False
-        self.repairs.append(now)
+        told.append(now)
         return True
 
     def _tell_drops(self, new: dict[str, Any]) -> None:
@@ -261,6 +262,11 @@ class Watcher:
             self.told, self.told_at = dict(new["drops"]), new["monotonic"]
         # Counts start anew when the filter is loaded anew.
         self.told = {name: min(count, new["drops"].get(name, 0)) for name, count in self.told.items()}
+
+
+def names(held: dict[str, Any]) -> list[str]:
+    """The reasons of a verdict."""
+    return sorted({reason["name"] for reason in held.get("reasons", [])})
 
 
 def listen(family: int, groups: int) -> socket.socket | None:

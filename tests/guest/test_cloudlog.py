@@ -116,6 +116,19 @@ def test_half_written_events_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatc
     assert len(service.sent[0]["entries"]) == 1
 
 
+@pytest.mark.parametrize("answer", [b"", b"{", b"{}", b"[]", b"null"])
+def test_an_answer_without_a_token_is_a_reason_to_try_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spool: Path, answer: bytes
+) -> None:
+    """Kind 18: whatever the metadata server answers, no traceback, and no event is lost."""
+    monkeypatch.setattr(metadata, "get", lambda path: ({}, answer))
+    monkeypatch.setattr("sys.argv", ["multinic-log", "flush", "--now"])
+    events.emit("degraded", "ERROR")
+    assert cloudlog.main() == cloudlog.TEMPORARY
+    assert "not sent yet" in capsys.readouterr().err
+    assert len(list(spool.iterdir())) == 1
+
+
 def test_two_senders_send_each_event_once(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
     """At shutdown the service and the script send at the same time."""
     service = Service(monkeypatch, [])

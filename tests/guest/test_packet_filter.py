@@ -59,6 +59,19 @@ def test_a_kernel_without_generations(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not packet_filter.is_loaded(TABLE, Listing(None, SHOWN + "x"))
 
 
+def test_beside_a_program_that_changes_its_tables_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kind 1: what was loaded is never shown before others have changed theirs, and must not be loaded for ever."""
+    packet_filter.loaded(TABLE, 0, "")
+    assert not packet_filter.is_loaded(TABLE, Listing(6, SHOWN)), "it may be ours that was changed"
+    monkeypatch.setattr(packet_filter, "generation", lambda: 7)
+    monkeypatch.setattr(packet_filter, "run", lambda _: (0, SHOWN, ""))
+    packet_filter.loaded(TABLE, 0, "")
+    assert packet_filter.is_loaded(TABLE, Listing(8)), "nft was not asked"
+    assert packet_filter.is_loaded(TABLE, Listing(9, SHOWN))
+    assert not packet_filter.is_loaded(TABLE, Listing(9, ""))
+    assert not packet_filter.is_loaded(TABLE, Listing(9, SHOWN + "x"))
+
+
 def test_what_nft_refuses_is_told() -> None:
     assert packet_filter.loaded(TABLE, 1, "Operation not supported\n") == "nft: Operation not supported"
     assert not packet_filter.is_loaded(TABLE, Listing(5))

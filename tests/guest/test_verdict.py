@@ -1,6 +1,7 @@
 """What the two endpoints say about which verdict: traffic follows it at once, healing is the last resort."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from differences import Difference
 from model import parse
 from reconcile import Outcome
 from trees import tree
+from wire import GUEST, PYTHON
 
 ROUTER = parse(tree())
 GOOD = Outcome((), ())
@@ -52,6 +54,41 @@ def test_whatever_is_said_an_answer_stays_short() -> None:
 def test_an_id_may_be_any_text() -> None:
     """Surrogates, which JSON can hold: the watcher once died of them."""
     assert verdict.judge({}, ROUTER._replace(instance_id="\ud800"), GOOD)["ok"]
+
+
+FULL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import paths, verdict
+def store(**more):
+    verdict.store({**verdict.judge({}, None, None, [("x", "y" * 300)]), **more})
+store()
+try:
+    with open(paths.RUN + "/log", "wb", 0) as log:
+        while True:
+            log.write(bytes(4096))
+except OSError:
+    pass
+store(repairs=7)
+import os
+assert verdict.load()["repairs"] == 7
+assert sorted(os.listdir(paths.RUN)) == ["log", "verdict.json"]
+try:
+    paths.write(paths.METADATA, "{}")
+except OSError as error:
+    assert error.errno == 28, error
+"""
+
+
+@pytest.mark.root
+def test_a_full_run_makes_no_verdict_old(tmp_path: Path) -> None:
+    """Kind 6: else whatever fills /run on all VMs of a fleet would close and replace routers that forward."""
+    steps = 'mount -t tmpfs -o size=64k tmpfs "$1" && RUNTIME_DIRECTORY="$1" exec "$2" -ISc "$3" "$4"'
+    words = [str(tmp_path), PYTHON, FULL, str(GUEST / "lib")]
+    done = subprocess.run(
+        ["unshare", "--mount", "bash", "-c", steps, "-", *words], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_stopped_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
