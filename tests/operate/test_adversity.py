@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Never, cast
 
 import pytest
 
 from multinic.cli import status
-from multinic.operate import drain, rolling, waiting, words
+from multinic.operate import drain, heal, waiting, words
 from multinic.operate.errors import OperateError, WordError
+from multinic.operate.fleet import Fleet
+from multinic.operate.reading import Reader
 
+from .between import Between
+from .conftest import Command
 from .fleets import fleet
 
 GONE = [
@@ -28,14 +33,16 @@ GONE = [
 
 
 @pytest.mark.parametrize(("request_", "answer", "body", "code", "word"), GONE, ids=[one[0] for one in GONE])
-def test_a_half_deleted_fleet(google, multinic, request_, answer, body, code, word):
+def test_a_half_deleted_fleet(
+    google: Between, multinic: Command, request_: str, answer: int, body: object, code: int, word: str
+) -> None:
     google.answer(request_, answer, body)
     multinic("status", code=code)
     missing = [one for one in multinic.json("doctor", code=5) if one["state"] == "missing"]
     assert word in str(missing)
 
 
-def test_names_that_come_twice_and_links_to_elsewhere():
+def test_names_that_come_twice_and_links_to_elsewhere() -> None:
     twice = fleet("ab")
     twice = replace(twice, routers=(twice.routers[0], replace(twice.routers[1], name="router-a-0")))
     with pytest.raises(
@@ -72,18 +79,20 @@ ODD = [
 ]
 
 
-def test_odd_words_are_wrong_words(multinic):
+def test_odd_words_are_wrong_words(multinic: Command) -> None:
     for line in ODD:
         multinic(*line, code=2)
         assert multinic.err.strip(), line
 
 
-def test_two_addresses_of_elsewhere_do_not_arrive(multinic):
+def test_two_addresses_of_elsewhere_do_not_arrive(multinic: Command) -> None:
     multinic("trace", "192.0.2.1", "192.0.2.2", code=5)
     assert "neither end lies in a subnet of dev-left" in multinic.out
 
 
-def test_a_lab_that_dies_while_a_drain_is_waited_for(google, multinic, monkeypatch):
+def test_a_lab_that_dies_while_a_drain_is_waited_for(
+    google: Between, multinic: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(waiting, "SILENCE_SECONDS", 0.2)
     name = multinic.json("status")["fleet"]["routers"][0]["name"]
     # In place of the change: from then on nobody answers.
@@ -92,27 +101,27 @@ def test_a_lab_that_dies_while_a_drain_is_waited_for(google, multinic, monkeypat
     assert "cannot be seen any more" in said and "what was begun goes on" in said
 
 
-def test_a_watched_status_outlives_a_moment_without_an_answer():
-    answers = [fleet(), OperateError("no answer"), fleet()]
+def test_a_watched_status_outlives_a_moment_without_an_answer() -> None:
+    answers: list[Fleet | OperateError] = [fleet(), OperateError("no answer"), fleet()]
 
     class Answering:
-        def read(self):
+        def read(self) -> Fleet:
             answer = answers.pop(0)
             if isinstance(answer, OperateError):
                 raise answer
             return answer
 
-    looks = status._looks(Answering(), 0.0)
+    looks = status._looks(cast(Reader, Answering()), 0.0)
     assert [next(looks) for _ in range(3)] == [fleet(), "no answer", fleet()]
 
 
-def test_ctrl_c_says_what_goes_on_and_how(multinic, monkeypatch):
-    def interrupt(*given, **more):
+def test_ctrl_c_says_what_goes_on_and_how(multinic: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*given: object, **more: object) -> Never:
         raise KeyboardInterrupt
 
     name = multinic.json("status")["fleet"]["routers"][0]["name"]
     with monkeypatch.context() as patch:
-        patch.setattr(rolling.heal, "apply", interrupt)
+        patch.setattr(heal, "apply", interrupt)
         multinic("rolling-update", code=130)
         assert "go on with `multinic rolling-update --resume`" in multinic.out
         patch.setattr(drain, "wait", interrupt)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from multinic.operate import project
+
+from .between import Between
+from .conftest import Command, Ground
 
 OFF = (
     "Compute Engine API has not been used in project lab before or it is disabled. Enable it by visiting "
@@ -16,11 +22,15 @@ REGION = "^GET /compute/v1/projects/lab/regions/us-central1([?]|$)"
 EFFECTIVE = "^GET .*/global/networks/{}[^/]*/getEffectiveFirewalls"
 
 
+Rule = tuple[str, int, object]
+"""A request, and the status and body of its answer."""
+
+
 @pytest.fixture
-def doctor(google, multinic):
+def doctor(google: Between, multinic: Command) -> Callable[..., dict[str, Any]]:
     """Its findings by name, after a request was answered so."""
 
-    def look(*rules, code=5):
+    def look(*rules: Rule, code: int = 5) -> dict[str, Any]:
         google.forget()
         for rule in rules:
             google.answer(*rule)
@@ -29,12 +39,12 @@ def doctor(google, multinic):
     return look
 
 
-def region(**quotas):
+def region(**quotas: tuple[int, int]) -> Rule:
     found = [{"metric": name, "usage": usage, "limit": limit} for name, (usage, limit) in quotas.items()]
     return REGION, 200, {"kind": "compute#region", "name": "us-central1", "quotas": found}
 
 
-def test_apis_and_permissions(doctor):
+def test_apis_and_permissions(doctor: Callable[..., dict[str, Any]]) -> None:
     disabled = {"name": "projects/1/services/logging.googleapis.com", "state": "DISABLED"}
     granted = [one for one in project.PERMISSIONS if one not in ("compute.routes.create", "logging.logEntries.list")]
     found = doctor(
@@ -56,7 +66,7 @@ def test_apis_and_permissions(doctor):
     assert found["permissions"]["state"] == "unknown" and found["image debian-12-bookworm-v20260921"]["state"] == "ok"
 
 
-def test_quotas(doctor):
+def test_quotas(doctor: Callable[..., dict[str, Any]]) -> None:
     found = doctor(region(N2_CPUS=(95, 100), CPUS=(0, 72), SSD_TOTAL_GB=(500, 500), SNAPSHOTS=(9, 9)))
     assert (found["quota N2_CPUS"]["state"], found["quota N2_CPUS"]["detail"]) == ("warning", "95 of 100 used")
     assert found["quota SSD_TOTAL_GB"]["state"] == "missing" and "IAM → Quotas" in found["quota SSD_TOTAL_GB"]["cure"]
@@ -70,7 +80,7 @@ def test_quotas(doctor):
     assert "36 vCPUs of 90 left in N2_CPUS" in found["room to grow"]["detail"]
 
 
-def test_what_may_not_be_read_keeps_nobody_from_the_rest(doctor):
+def test_what_may_not_be_read_keeps_nobody_from_the_rest(doctor: Callable[..., dict[str, Any]]) -> None:
     forbidden = "Required 'compute.regions.get' permission for 'projects/lab/regions/us-central1'"
     found = doctor((REGION, 403, forbidden), ("/global/images/", 404, "The resource was not found"))
     for what in ("quotas", "room to grow"):
@@ -80,13 +90,17 @@ def test_what_may_not_be_read_keeps_nobody_from_the_rest(doctor):
     assert found["firewall policies"]["state"] == "ok"
 
 
-def test_without_compute_engine_it_says_how_to_enable_it(google, doctor, multinic):
+def test_without_compute_engine_it_says_how_to_enable_it(
+    google: Between, doctor: Callable[..., dict[str, Any]], multinic: Command
+) -> None:
     found = doctor(("^GET /compute/", 403, OFF))
     assert "gcloud services enable compute.googleapis.com --project lab" in found["fleet"]["detail"]
     assert "gcloud services enable compute.googleapis.com --project lab" in multinic.refuses("status", code=1)
 
 
-def test_firewall_policies_are_named(google, doctor, multinic, ground):
+def test_firewall_policies_are_named(
+    google: Between, doctor: Callable[..., dict[str, Any]], multinic: Command, ground: Ground
+) -> None:
     deny = {"action": "deny", "direction": "INGRESS", "priority": 1, "match": {"srcIpRanges": ["0.0.0.0/0"]}}
     on = {"action": "goto_next", "direction": "INGRESS", "priority": 2147483647}
     policies = [

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from multinic.cli.names import complete_network, complete_target
+from multinic.lab.cloud import Cloud
 
+from .conftest import Command, Ground
 from .seen import ZONES, healthy, wait_for
 
 
-def resize(ground, group, size):
-    def set_size(cloud):
+def resize(ground: Ground, group: dict[str, Any], size: int) -> None:
+    def set_size(cloud: Cloud) -> None:
         cloud.instance_group_managers.set_size(group["link"], size)
 
     ground.inside(set_size)
 
 
-def test_status_tells_all_and_asks_as_often_for_many_vms_as_for_few(ground, multinic, fleet):
+def test_status_tells_all_and_asks_as_often_for_many_vms_as_for_few(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any]
+) -> None:
     text = multinic("status")
     for word in (*ZONES, "router-fleet-template-", "HEALTHY", "1 to 4, ON", "10.20.0.0/24", "v2-second-fleet"):
         assert word in text
@@ -37,10 +43,12 @@ def test_status_tells_all_and_asks_as_often_for_many_vms_as_for_few(ground, mult
         wait_for(multinic, lambda found: len(found["fleet"]["routers"]) == 3)
 
 
-def test_logs_are_found_by_fleet_vm_event_and_severity(ground, multinic, fleet):
+def test_logs_are_found_by_fleet_vm_event_and_severity(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any]
+) -> None:
     names = [router["name"] for router in fleet()["routers"]]
 
-    def write(cloud):
+    def write(cloud: Cloud) -> None:
         rows = [("repaired", "WARNING", names[0]), ("drained", "NOTICE", names[1]), ("repaired", "WARNING", "other-vm")]
         entries = [
             {"severity": severity, "jsonPayload": {"event": event, "instance": name, "zone": "z", "count": 2}}
@@ -62,22 +70,24 @@ def test_logs_are_found_by_fleet_vm_event_and_severity(ground, multinic, fleet):
 class Pauses:
     """A command's pauses, in which something happens instead."""
 
-    def __init__(self, *happenings):
-        self._happenings = [*happenings, lambda: signal.raise_signal(signal.SIGINT)]
+    def __init__(self, *happenings: Callable[[], object]) -> None:
+        self._happenings: list[Callable[[], object]] = [*happenings, lambda: signal.raise_signal(signal.SIGINT)]
 
-    def sleep(self, _seconds):
+    def sleep(self, _seconds: float) -> None:
         self._happenings.pop(0)()
 
 
-def nothing():
+def nothing() -> None:
     pass
 
 
 @pytest.mark.slow
-def test_logs_follow_until_interrupted(ground, multinic, fleet, monkeypatch):
+def test_logs_follow_until_interrupted(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = fleet()["routers"][0]["name"]
 
-    def write(cloud):
+    def write(cloud: Cloud) -> None:
         entry = {"severity": "NOTICE", "jsonPayload": {"event": "recovered", "instance": name}}
         cloud.log_entries.write({"logName": "projects/lab/logs/multinic", "entries": [entry]})
 
@@ -88,14 +98,14 @@ def test_logs_follow_until_interrupted(ground, multinic, fleet, monkeypatch):
 
 
 @pytest.mark.slow
-def test_status_is_shown_again_and_again_until_interrupted(multinic, monkeypatch):
+def test_status_is_shown_again_and_again_until_interrupted(multinic: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("multinic.cli.status.time", Pauses(nothing, nothing))
     multinic("status", "--watch", "--every", "0.5", "--json", code=130)
     found = [json.loads(line) for line in multinic.out.splitlines()]
     assert len(found) == 3 and all(len(one["fleet"]["routers"]) == 3 for one in found)
 
 
-def test_a_trace_agrees_with_the_labs_own(ground, multinic, fleet):
+def test_a_trace_agrees_with_the_labs_own(ground: Ground, multinic: Command, fleet: Callable[[], Any]) -> None:
     client, server = ground.outputs["clients"][0], ground.outputs["servers"][0]
     found = multinic.json("trace", client, server, "--port", "5201")
     forth, back = found["flow"]["forth"], found["flow"]["back"]
@@ -104,7 +114,7 @@ def test_a_trace_agrees_with_the_labs_own(ground, multinic, fleet):
     assert set(forth["routers"]) == set(back["routers"]) == healthy(fleet())
     addresses = [title.rpartition("(")[2].rstrip(")") for title in forth["title"].split(" → ")]
 
-    def of_the_lab(cloud):
+    def of_the_lab(cloud: Cloud) -> dict[str, Any]:
         from multinic.lab.cloud.packet import trace
 
         return trace(cloud, addresses[0], addresses[1], "tcp", "5201")
@@ -120,11 +130,11 @@ def test_a_trace_agrees_with_the_labs_own(ground, multinic, fleet):
     assert "no VM of project lab is called nobody" in said
 
 
-def test_a_trace_tells_what_is_in_the_way(ground, multinic, fleet):
+def test_a_trace_tells_what_is_in_the_way(ground: Ground, multinic: Command, fleet: Callable[[], Any]) -> None:
     client, server = ground.outputs["clients"][0], ground.outputs["servers"][0]
     rules = ground.inside(lambda cloud: {k: v for k, v in cloud.store.everywhere("firewalls") if "routed-nic0" in k})
 
-    def put(cloud, change):
+    def put(cloud: Cloud, change: dict[str, Any]) -> None:
         for key, value in rules.items():
             cloud.store.put(key, {**value, **change})
 
@@ -148,7 +158,7 @@ def test_a_trace_tells_what_is_in_the_way(ground, multinic, fleet):
         wait_for(multinic, lambda found: len(healthy(found["fleet"])) == 3)
 
 
-def test_what_an_api_says_is_one_sentence(ground, multinic, monkeypatch):
+def test_what_an_api_says_is_one_sentence(ground: Ground, multinic: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MULTINIC_LAB_TOKEN", "another")
     assert "does not accept the credentials" in multinic.refuses("status", code=1)
     monkeypatch.setenv("MULTINIC_LAB_ENDPOINT", "http://127.0.0.1:9")
@@ -156,7 +166,7 @@ def test_what_an_api_says_is_one_sentence(ground, multinic, monkeypatch):
     assert "the lab at http://127.0.0.1:9 does not answer" in said
 
 
-def test_completion_knows_vms_zones_and_networks(multinic, fleet):
+def test_completion_knows_vms_zones_and_networks(multinic: Command, fleet: Callable[[], Any]) -> None:
     found = fleet()
     assert complete_target("router-fleet-") == [router["name"] for router in found["routers"]]
     # From then on what was kept.

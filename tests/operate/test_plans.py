@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from multinic.operate import drain, heal, panic, records, rolling, routes, upgrade, withdraw, words
 from multinic.operate.errors import OperateError, RefusedError, WordError
 from multinic.operate.firewall import Party, Rule, Service, decide
-from multinic.operate.fleet import Autoscaler
+from multinic.operate.fleet import Autoscaler, Fleet
+from multinic.operate.flow import Flow
 from multinic.operate.topology import End, Network, Subnet, Topology
 from multinic.operate.trace import trace
 
@@ -98,7 +100,7 @@ def test_a_resumed_update_does_what_is_left() -> None:
     assert rolling.plan(fleet(), {"router-a-0": "another id"}).items == ()
 
 
-def test_what_is_left_of_an_update_is_kept(tmp_path) -> None:
+def test_what_is_left_of_an_update_is_kept(tmp_path: Path) -> None:
     kept = rolling.Round.of(fleet(), {"XDG_STATE_HOME": str(tmp_path)})
     assert kept.read() is None
     kept.write({"router-a-0": "1"})
@@ -231,11 +233,11 @@ SERVER = End("server", IPv4Address("10.1.0.50"), RIGHT, REGION, machine=True)
 TCP = Service("tcp", 80)
 
 
-def whole(**more: object):
+def whole(**more: object) -> Fleet:
     return replace(fleet(), **more)  # type: ignore[arg-type]
 
 
-def told(flow) -> str:
+def told(flow: Flow) -> str:
     return " ".join(problem.what + problem.cure for way in (flow.forth, flow.back) for problem in way.problems)
 
 
@@ -276,7 +278,7 @@ def test_a_flow_that_arrives() -> None:
         ({"routers": tuple(replace(one, nics=one.nics[:1]) for one in fleet().routers)}, "no NIC in right"),
     ],
 )
-def test_a_flow_that_does_not_arrive(change, word) -> None:
+def test_a_flow_that_does_not_arrive(change: dict[str, Any], word: str) -> None:
     flow = trace(whole(**change), AROUND, CLIENT, SERVER, TCP)
     assert not flow.arrives
     assert word in told(flow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import typer
 from multinic.cli.app import app
 from multinic.operate import api, door, errors
 
-from .between import HANG
+from .between import HANG, Between
+from .conftest import Command, Ground
 
 LOOKING = {
     "status": ("status",),
@@ -39,11 +41,13 @@ CHANGING = {
 }
 TAKES_A_ROUTER = ("drain a VM", "drain a zone", "heal", "panic", "rolling-update")
 COMMANDS = sorted({words[0] for words in (LOOKING | CHANGING).values()})
+Filled = Callable[[tuple[str, ...]], list[str]]
+"""Puts the ground's names into words."""
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
 
 
 @pytest.fixture
-def filled(ground, multinic):
+def filled(ground: Ground, multinic: Command) -> Filled:
     """Words with the ground's names: the VM is the one of the last zone."""
     router = multinic.json("status")["fleet"]["routers"][-1]
     names = {"vm": router["name"], "zone": router["zone"]}
@@ -51,12 +55,16 @@ def filled(ground, multinic):
     return lambda words: [word.format(**names) for word in words]
 
 
-def command(name):
-    return typer.main.get_command(app).commands[name]
+def command(name: str) -> typer.core.TyperCommand:
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    found = group.commands[name]
+    assert isinstance(found, typer.core.TyperCommand)
+    return found
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_options_and_completion(name):
+def test_options_and_completion(name: str) -> None:
     one = command(name)
     options = {text for parameter in one.params for text in parameter.opts}
     assert {"--json", "--project", "--region", "--stack", "--fleet"} <= options
@@ -72,14 +80,16 @@ def test_options_and_completion(name):
     assert f"`multinic {name}" in DOCUMENT or f"`{name}`" in DOCUMENT
 
 
-def test_exit_codes_are_documented():
-    kinds = [errors.OperateError, *errors.OperateError.__subclasses__()]
+def test_exit_codes_are_documented() -> None:
+    kinds: list[type[errors.OperateError]] = [errors.OperateError, *errors.OperateError.__subclasses__()]
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", DOCUMENT, re.M)}
     assert {0, 130, *(kind.exit_code for kind in kinds)} == documented
     assert all(f"{code} " in str(app.info.epilog) for code in documented)
 
 
-def test_a_dry_run_says_what_it_does_to_traffic_and_changes_nothing(google, multinic, filled):
+def test_a_dry_run_says_what_it_does_to_traffic_and_changes_nothing(
+    google: Between, multinic: Command, filled: Filled
+) -> None:
     for title, words in CHANGING.items():
         google.forget()
         assert multinic.json(*filled(words), "--dry-run")["done"] is False, title
@@ -88,12 +98,14 @@ def test_a_dry_run_says_what_it_does_to_traffic_and_changes_nothing(google, mult
         assert google.changes() == [], title
 
 
-def test_the_last_healthy_router_is_refused_to_each_that_takes_one(ground, google, multinic, filled):
+def test_the_last_healthy_router_is_refused_to_each_that_takes_one(
+    ground: Ground, google: Between, multinic: Command, filled: Filled
+) -> None:
     routers = multinic.json("status")["fleet"]["routers"]
     ground.machines.dull.update(router["name"] for router in routers[:-1])
     last = routers[-1]["name"]
 
-    def serving():
+    def serving() -> set[str]:
         found = multinic.json("status")["fleet"]["routers"]
         return {one["name"] for one in found if set(one["health"].values()) == {"HEALTHY"}}
 
@@ -121,7 +133,9 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_each_command_tells_trouble_in_one_sentence(google, multinic, filled, monkeypatch, trouble):
+def test_each_command_tells_trouble_in_one_sentence(
+    google: Between, multinic: Command, filled: Filled, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
     monkeypatch.setattr(api, "TIMEOUT_SECONDS", 0.3)
     monkeypatch.setattr(door, "TIMEOUT_SECONDS", 0.3)
     monkeypatch.setattr(api, "_RETRY_SECONDS", 0.1)
@@ -142,7 +156,9 @@ def test_each_command_tells_trouble_in_one_sentence(google, multinic, filled, mo
 
 
 @pytest.mark.parametrize("words", [CHANGING[title] for title in ("drain a VM", "heal", "withdraw", "rolling-update")])
-def test_a_change_that_is_not_permitted_is_told_and_nothing_is_half_done(google, multinic, filled, words):
+def test_a_change_that_is_not_permitted_is_told_and_nothing_is_half_done(
+    google: Between, multinic: Command, filled: Filled, words: tuple[str, ...]
+) -> None:
     google.answer("^(POST|DELETE|PATCH|PUT) /compute/.*(setMetadata|recreateInstances|/routes)", 403, "Required 'x'")
     before = multinic.json("status")["fleet"]
     said = multinic.refuses(*filled(words), code=4 if words[0] == "rolling-update" else 1)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
-from multinic.operate import rolling
-from multinic.operate.fleet import DRAIN_KEY
+from multinic.lab.cloud import Cloud
+from multinic.operate import heal
+from multinic.operate.api import Api
+from multinic.operate.fleet import DRAIN_KEY, Fleet, Router
 
+from .conftest import Command, Ground
 from .seen import ZONES, healthy, in_zone, quiet, wait_for
 
 
-def test_drain_and_undrain_a_vm_and_a_zone_twice(multinic, fleet):
+def test_drain_and_undrain_a_vm_and_a_zone_twice(multinic: Command, fleet: Callable[[], Any]) -> None:
     name = in_zone(fleet(), ZONES[0])
     assert f"set {DRAIN_KEY}=true on {name}" in multinic("drain", name, "--dry-run")
     assert name in healthy(fleet())
@@ -28,11 +33,11 @@ def test_drain_and_undrain_a_vm_and_a_zone_twice(multinic, fleet):
 
 
 @pytest.mark.slow
-def test_a_drain_leaves_other_metadata_alone(ground, multinic, fleet):
+def test_a_drain_leaves_other_metadata_alone(ground: Ground, multinic: Command, fleet: Callable[[], Any]) -> None:
     router = fleet()["routers"][0]
     key = f"projects/lab/zones/{router['zone']}/instances/{router['name']}"
 
-    def metadata(cloud):
+    def metadata(cloud: Cloud) -> dict[str, str]:
         return {item["key"]: item["value"] for item in cloud.store.require(key)["metadata"]["items"]}
 
     before = ground.inside(metadata)
@@ -43,7 +48,7 @@ def test_a_drain_leaves_other_metadata_alone(ground, multinic, fleet):
 
 
 @pytest.mark.slow
-def test_the_last_healthy_router_is_not_taken_but_by_force(multinic, fleet):
+def test_the_last_healthy_router_is_not_taken_but_by_force(multinic: Command, fleet: Callable[[], Any]) -> None:
     names = [in_zone(fleet(), zone) for zone in ZONES]
     multinic("drain", names[0])
     multinic("drain", names[1])
@@ -63,7 +68,7 @@ def test_the_last_healthy_router_is_not_taken_but_by_force(multinic, fleet):
 
 
 @pytest.mark.slow
-def test_heal_brings_another_vm_under_the_name(multinic, fleet):
+def test_heal_brings_another_vm_under_the_name(multinic: Command, fleet: Callable[[], Any]) -> None:
     before = {router["name"]: router["id"] for router in fleet()["routers"]}
     name = in_zone(fleet(), ZONES[1])
     assert multinic.json("heal", name, "--dry-run")["done"] is False
@@ -73,7 +78,9 @@ def test_heal_brings_another_vm_under_the_name(multinic, fleet):
     assert [one for one in before if before[one] != after[one]] == [name]
 
 
-def test_words_that_name_no_router_are_answered_with_those_that_do(ground, multinic, fleet):
+def test_words_that_name_no_router_are_answered_with_those_that_do(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any]
+) -> None:
     other = multinic.json("status", "--fleet", "v2-second-fleet")["fleet"]["routers"][0]["name"]
     client = ground.outputs["clients"][0]
     said = multinic.refuses("drain", other, code=2)
@@ -95,11 +102,11 @@ def test_words_that_name_no_router_are_answered_with_those_that_do(ground, multi
 
 
 @pytest.mark.slow
-def test_a_group_of_size_0_says_so(ground, multinic, fleet):
+def test_a_group_of_size_0_says_so(ground: Ground, multinic: Command, fleet: Callable[[], Any]) -> None:
     second = multinic.json("status", "--fleet", "v2-second-fleet")["fleet"]
     groups = [group["link"] for group in second["groups"]]
 
-    def bounds(cloud, least):
+    def bounds(cloud: Cloud, least: int) -> None:
         for key in groups:
             scaler = cloud.autoscalers.of(key)
             if scaler:
@@ -131,18 +138,20 @@ def test_a_group_of_size_0_says_so(ground, multinic, fleet):
 
 
 @pytest.mark.slow
-def test_a_rolling_update_replaces_all_and_stops_when_health_drops(ground, multinic, fleet, monkeypatch):
+def test_a_rolling_update_replaces_all_and_stops_when_health_drops(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = {router["name"]: router["id"] for router in fleet()["routers"]}
     names = [in_zone(fleet(), zone) for zone in ZONES]
-    apply = rolling.heal.apply
+    apply = heal.apply
 
-    def recreate_and_break(api, found, routers):
+    def recreate_and_break(api: Api, found: Fleet, routers: Sequence[Router]) -> None:
         apply(api, found, routers)
         # The new VM does not come up, and another one falls ill.
         ground.machines.dull.update((names[0], names[2]))
 
     with monkeypatch.context() as patch:
-        patch.setattr(rolling.heal, "apply", recreate_and_break)
+        patch.setattr(heal, "apply", recreate_and_break)
         said = multinic.refuses("rolling-update", code=4)
     assert f"{names[2]} does not serve any more" in said and "--resume" in said
     ground.machines.dull.clear()
@@ -155,7 +164,7 @@ def test_a_rolling_update_replaces_all_and_stops_when_health_drops(ground, multi
     assert "no update of router-fleet was stopped" in multinic.refuses("rolling-update", "--resume", code=2)
 
 
-def test_panic_asks_first_and_counts_the_seconds(multinic, fleet):
+def test_panic_asks_first_and_counts_the_seconds(multinic: Command, fleet: Callable[[], Any]) -> None:
     name = fleet()["routers"][0]["name"]
     seconds = multinic.json("panic", name, "--yes")["seconds"]
     assert 0 < seconds["detected"] < seconds["serves"]

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, Never
 
 import pytest
 
+from multinic.lab.cloud import Cloud
 from multinic.operate import upgrade
+from multinic.operate.api import Api
+from multinic.operate.fleet import Route
+from multinic.operate.waiting import Say
 
+from .conftest import Command, Ground
 from .seen import healthy
 
 
-def test_withdraw_and_restore_bring_the_same_route_back(ground, multinic, fleet):
-    def routes(cloud):
+def test_withdraw_and_restore_bring_the_same_route_back(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any]
+) -> None:
+    def routes(cloud: Cloud) -> list[dict[str, Any]]:
         fields = ("name", "network", "destRange", "priority", "nextHopIlb", "tags", "description")
         found = [value for _, value in cloud.store.everywhere("routes") if "nextHopIlb" in value]
         return sorted(({name: one.get(name) for name in fields} for one in found), key=lambda one: one["name"])
@@ -38,10 +47,12 @@ def test_withdraw_and_restore_bring_the_same_route_back(ground, multinic, fleet)
 
 
 @pytest.mark.slow
-def test_a_withdrawal_that_was_cut_off_is_finished_by_giving_it_again(ground, multinic, fleet, monkeypatch):
+def test_a_withdrawal_that_was_cut_off_is_finished_by_giving_it_again(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from multinic.operate import records
 
-    def broken(api, route):
+    def broken(api: Api, route: Route) -> Never:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -58,11 +69,13 @@ def test_a_withdrawal_that_was_cut_off_is_finished_by_giving_it_again(ground, mu
 
 
 @pytest.mark.slow
-def test_routes_whose_load_balancer_is_gone_and_leftovers_are_deleted_when_asked_for(ground, multinic, fleet):
+def test_routes_whose_load_balancer_is_gone_and_leftovers_are_deleted_when_asked_for(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any]
+) -> None:
     network = fleet()["hops"][0]["network_link"]
 
-    def add(cloud):
-        for name, more in {
+    def add(cloud: Cloud) -> None:
+        added: dict[str, dict[str, Any]] = {
             "dead": {"nextHopIlb": "10.10.0.250"},
             "left": {
                 "nextHopGateway": "https://www.googleapis.com/compute/v1/projects/lab/global/gateways/default-internet-gateway",
@@ -77,7 +90,8 @@ def test_routes_whose_load_balancer_is_gone_and_leftovers_are_deleted_when_asked
                     }
                 ),
             },
-        }.items():
+        }
+        for name, more in added.items():
             link = f"https://www.googleapis.com/compute/v1/{network}"
             value = {
                 "name": name,
@@ -105,12 +119,15 @@ def test_routes_whose_load_balancer_is_gone_and_leftovers_are_deleted_when_asked
 
 
 @pytest.mark.slow
-def test_an_upgrade_moves_traffic_to_the_second_fleet_and_back(ground, multinic, fleet):
+def test_an_upgrade_moves_traffic_to_the_second_fleet_and_back(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any]
+) -> None:
     client, server = ground.outputs["clients"][0], ground.outputs["servers"][0]
 
-    def way(fleet_name):
+    def way(fleet_name: str) -> str:
         found = multinic.json("trace", client, server, "--fleet", fleet_name, code=0)
-        return next(step["result"] for step in found["flow"]["forth"]["steps"] if step["what"] == "route")
+        result: str = next(step["result"] for step in found["flow"]["forth"]["steps"] if step["what"] == "route")
+        return result
 
     assert way("router-fleet").startswith("router-route-nic0")
     assert "cut-over" in multinic("upgrade", "--dry-run")
@@ -128,12 +145,14 @@ def test_an_upgrade_moves_traffic_to_the_second_fleet_and_back(ground, multinic,
 
 
 @pytest.mark.slow
-def test_an_upgrade_stops_where_the_new_fleet_falls_ill(ground, multinic, fleet, monkeypatch):
+def test_an_upgrade_stops_where_the_new_fleet_falls_ill(
+    ground: Ground, multinic: Command, fleet: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     second = [router["name"] for router in multinic.json("status", "--fleet", "v2-second-fleet")["fleet"]["routers"]]
     cut_over = upgrade.apply_cut_over
 
-    def cut_over_and_break(*given):
-        cut_over(*given)
+    def cut_over_and_break(api: Api, pair: upgrade.Pair, items: Sequence[Route], say: Say) -> None:
+        cut_over(api, pair, items, say)
         ground.machines.dull.update(second)
 
     with monkeypatch.context() as patch:
@@ -152,11 +171,11 @@ def test_an_upgrade_stops_where_the_new_fleet_falls_ill(ground, multinic, fleet,
 
 
 @pytest.mark.slow
-def test_templates_that_nobody_uses_are_deleted(ground, multinic, fleet):
+def test_templates_that_nobody_uses_are_deleted(ground: Ground, multinic: Command, fleet: Callable[[], Any]) -> None:
     used = fleet()["groups"][0]["template"]
     old = used[:-7] + "0000000"
 
-    def copy(cloud):
+    def copy(cloud: Cloud) -> None:
         value = cloud.store.require(f"projects/lab/global/instanceTemplates/{used}")
         cloud.store.put(f"projects/lab/global/instanceTemplates/{old}", {**value, "name": old})
 

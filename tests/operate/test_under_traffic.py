@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from multinic import MultinicRouter
-from multinic.lab.client import running
+from multinic import MultinicRouter, MultinicRouterArgs
+from multinic.lab.client import Lab, running
 from multinic.lab.pulumi import in_process
 from multinic.lab.scenarios import flows
 from multinic.lab.scenarios.fleet import guests, megabits_in, routers, wait_until_serving
@@ -24,7 +26,7 @@ SHORT = {
 REGION = "us-central1"
 
 
-def second_generation(lab, config):
+def second_generation(lab: Lab, config: dict[str, Any]) -> MultinicRouterArgs:
     """The same router once more, whose routes wait behind the first one's."""
     links = {
         kind: {one["name"].removeprefix("dev-").split("-")[0]: one["selfLink"] for one in lab.items(path)}
@@ -34,7 +36,7 @@ def second_generation(lab, config):
         {kind: links[kind][one["name"]] for kind in links} | {"cidrs": [one["cidr"]]}
         for one in config["multinic:networks"]
     ]
-    return {
+    args = {
         **config["multinic:router"],
         "region": REGION,
         "zones": config["multinic:zones"],
@@ -42,12 +44,15 @@ def second_generation(lab, config):
         "generation": "v2",
         "routes": {"priority": 901},
     }
+    return cast(MultinicRouterArgs, args)
 
 
 @pytest.mark.guests
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_no_stream_is_lost(tmp_path, free_port, monkeypatch, capsys):
+def test_no_stream_is_lost(
+    tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(ROOT)
     program = choose("in-process", ROOT)
     config = program.config(SHORT, zones=2)
@@ -60,7 +65,7 @@ def test_no_stream_is_lost(tmp_path, free_port, monkeypatch, capsys):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         command = Command(monkeypatch, capsys)
 
-        def multinic(*words, **more):
+        def multinic(*words: str, **more: Any) -> Any:
             return command.json(*words, "--region", REGION, **more)
 
         client, server = (guests(deployment.outputs, role)[0] for role in ("client", "server"))
@@ -70,7 +75,7 @@ def test_no_stream_is_lost(tmp_path, free_port, monkeypatch, capsys):
             time.sleep(flows.WARM_UP_SECONDS)
             zero = time.monotonic()
 
-            def flow():
+            def flow() -> None:
                 """Waits until every stream has brought bytes after now."""
                 moment = time.monotonic()
                 while not live.flow_since(moment):

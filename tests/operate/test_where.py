@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -35,7 +36,7 @@ def pulumi(folder: Path, outputs: object) -> dict[str, str]:
     return program(folder, "pulumi", f'echo "$@" > {folder}/asked; cat {folder}/outputs')
 
 
-def test_the_stack_says_which_fleet(tmp_path) -> None:
+def test_the_stack_says_which_fleet(tmp_path: Path) -> None:
     where = stack.find(environment=pulumi(tmp_path, OUTPUTS))
     assert (where.project, where.region) == ("p", "us-west1")
     assert where.services == ("projects/p/regions/us-west1/backendServices/b",)
@@ -46,7 +47,7 @@ def test_the_stack_says_which_fleet(tmp_path) -> None:
     assert stack.find(fleet="v2", environment=pulumi(tmp_path, OUTPUTS)).services == ()
 
 
-def test_with_a_region_pulumi_is_not_asked(tmp_path) -> None:
+def test_with_a_region_pulumi_is_not_asked(tmp_path: Path) -> None:
     where = stack.find(project="q", region="us-east1", environment={"PATH": str(tmp_path)})
     assert (where.project, where.region, where.services) == ("q", "us-east1", ())
     assert stack.find(region="r", environment={"GOOGLE_CLOUD_PROJECT": "g"}).project == "g"
@@ -64,12 +65,12 @@ def test_with_a_region_pulumi_is_not_asked(tmp_path) -> None:
         ([], {}, "printed no JSON object"),
     ],
 )
-def test_a_wrong_stack(tmp_path, outputs, given, words) -> None:
+def test_a_wrong_stack(tmp_path: Path, outputs: object, given: dict[str, str], words: str) -> None:
     with pytest.raises(OperateError, match=words):
         stack.find(**given, environment=pulumi(tmp_path, outputs))
 
 
-def test_no_stack(tmp_path) -> None:
+def test_no_stack(tmp_path: Path) -> None:
     with pytest.raises(OperateError, match=r"no `pulumi` on PATH.*--project and --region"):
         stack.find(environment={"PATH": str(tmp_path)})
     failing = program(tmp_path, "pulumi", "echo 'error: no stack selected' >&2; exit 255")
@@ -79,7 +80,7 @@ def test_no_stack(tmp_path) -> None:
         stack.find(region="r", environment={"PATH": ""})
 
 
-def run(tmp_path, monkeypatch, name: str, text: str, **more):
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, **more: bool) -> str:
     program(tmp_path, name, f'printf "%s\\n" "$@" > {tmp_path}/asked; {text}')
     # Nothing else: this machine may have a real one.
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -87,7 +88,7 @@ def run(tmp_path, monkeypatch, name: str, text: str, **more):
     return shell.run(Door(), found, found.routers[0], panic.PANIC, **more)
 
 
-def test_a_router_of_the_cloud_is_reached_through_iap(tmp_path, monkeypatch) -> None:
+def test_a_router_of_the_cloud_is_reached_through_iap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(tmp_path, monkeypatch, "gcloud", "echo said") == "said\n"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked[:3] == ["compute", "ssh", "router-a-0"]
@@ -95,7 +96,7 @@ def test_a_router_of_the_cloud_is_reached_through_iap(tmp_path, monkeypatch) -> 
     assert "--command=sudo systemctl start kpanic" in asked
 
 
-def test_without_gcloud_by_ssh(tmp_path, monkeypatch) -> None:
+def test_without_gcloud_by_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, monkeypatch, "ssh", "true")
     assert (tmp_path / "asked").read_text().splitlines()[-2:] == [
         "router-a-0.us-central1-a.p",
@@ -103,7 +104,7 @@ def test_without_gcloud_by_ssh(tmp_path, monkeypatch) -> None:
     ]
 
 
-def test_a_connection_that_breaks_is_what_a_panic_does(tmp_path, monkeypatch) -> None:
+def test_a_connection_that_breaks_is_what_a_panic_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = "echo 'Connection to 10.0.0.1 closed by remote host.' >&2; exit 255"
     assert run(tmp_path, monkeypatch, "gcloud", broken, may_break=True) == ""
     with pytest.raises(OperateError, match=r"closed by remote host.*iap_ssh"):
@@ -113,7 +114,7 @@ def test_a_connection_that_breaks_is_what_a_panic_does(tmp_path, monkeypatch) ->
         run(tmp_path, monkeypatch, "gcloud", refused, may_break=True)
 
 
-def test_without_either_it_says_so(tmp_path, monkeypatch) -> None:
+def test_without_either_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OperateError, match="needs `gcloud` or `ssh`"):
         shell.run(Door(), fleet(), fleet().routers[0], panic.PANIC)
@@ -124,12 +125,12 @@ def test_a_guest_of_a_lab_needs_the_labs_folder() -> None:
         shell.run(Door("http://127.0.0.1:1", "t"), fleet(), fleet().routers[0], panic.PANIC)
 
 
-def test_without_credentials_it_says_how_to_get_some(monkeypatch) -> None:
+def test_without_credentials_it_says_how_to_get_some(monkeypatch: pytest.MonkeyPatch) -> None:
     import google.auth
     from google.auth.exceptions import DefaultCredentialsError
 
-    def none(**_: object):
-        raise DefaultCredentialsError("none")
+    def none(**_: object) -> Never:
+        raise DefaultCredentialsError("none")  # type: ignore[no-untyped-call]
 
     monkeypatch.setattr(google.auth, "default", none)
     with pytest.raises(OperateError, match="gcloud auth application-default login"):
