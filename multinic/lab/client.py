@@ -11,8 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -66,6 +64,10 @@ class Lab:
         Raises:
             LabError: With the message of the lab's answer, or when it does not answer.
         """
+        # Loading it takes an eighth of `multinic --help`.
+        import urllib.error
+        import urllib.request
+
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.endpoint}{path}", data=data, method=method, headers=headers)
