@@ -119,8 +119,12 @@ try:
     attributes = tree["instance"]["attributes"]
     manifest = [line.split() for line in attributes["multinic-files"].splitlines()]
     files = [(path, attributes[key].encode(), int(mode, 8)) for key, mode, path in manifest]
-    if not files or not all(path.startswith(ALLOWED) and ".." not in path for path, _, _ in files):
-        raise ValueError("multinic-files is empty, or puts a file where none of ours belongs")
+    if f"{LIB}/metadata.py" not in (path for path, _, _ in files):
+        raise ValueError("multinic-files does not name the programs' modules")
+    if not all(path.startswith(ALLOWED) and ".." not in path and path.isprintable() for path, _, _ in files):
+        raise ValueError("multinic-files puts a file where none of ours belongs")
+    if not all(0 <= mode <= 0o777 for _, _, mode in files):
+        raise ValueError("multinic-files gives a file a mode that it cannot have")
     files.append((f"{ETC}/config.json", attributes.get("multinic-config", "{}").encode(), 0o644))
     script = attributes.get("multinic-user-startup-script", "").encode()
 except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -148,12 +152,15 @@ except OSError as error:
 with contextlib.suppress(OSError):
     os.makedirs("/etc/iproute2", exist_ok=True)  # Absent on Debian 13; the routing's sandbox opens it if it is there.
 
-# What the routing needs of this answer, so that it need not ask again. Not the rest: it may be secret.
 sys.path.insert(0, LIB)
 sys.dont_write_bytecode = False
 import metadata  # noqa: E402
-with contextlib.suppress(OSError):
-    metadata.save(etag, tree)
+import paths  # noqa: E402
+if not os.path.exists(paths.VERDICT):
+    # What the routing needs of this answer, so that it need not ask again. Not the rest: it may be secret. Where the
+    # router has been at work already, the watcher follows by itself, and what is kept is the last answer that was good.
+    with contextlib.suppress(OSError):
+        metadata.save(etag, tree)
 if any(path.startswith(LIB) for path in how):
     # The services cannot write below /usr, and start faster from compiled modules, which this leaves beside the sources.
     from importlib.machinery import SourceFileLoader

@@ -132,19 +132,40 @@ def test_a_changed_file_reloads_and_never_restarts_the_routing(machine: Machine)
     assert machine.asked()[:2] == ["daemon-reload", f"try-reload-or-restart {UNITS}"]
 
 
+FILES = attributes()["multinic-files"]
+TRAFFIC = "multinic-file-bin-hc-traffic"
+
+
 @pytest.mark.parametrize(
     "breakage",
     [
         {"multinic-files": ""},
-        {"multinic-files": "multinic-file-nosuch 0755 /usr/bin/nosuch\n"},
-        {"multinic-files": "multinic-file-bin-hc-traffic 0755 /etc/passwd\n"},
-        {"multinic-files": "multinic-file-bin-hc-traffic 0755 /usr/bin/../../etc/passwd\n"},
-        {"multinic-files": "nonsense\n"},
+        {"multinic-files": f"{FILES}multinic-file-nosuch 0755 /usr/bin/nosuch\n"},
+        {"multinic-files": f"{FILES}{TRAFFIC} 0755 /etc/passwd\n"},
+        {"multinic-files": f"{FILES}{TRAFFIC} 0755 /usr/bin/../../etc/passwd\n"},
+        {"multinic-files": f"{FILES}{TRAFFIC} 0755 /usr/bin/\0\n"},
+        {"multinic-files": f"{FILES}{TRAFFIC} 0755 /usr/bin/\ud800\n"},
+        {"multinic-files": f"{FILES}{TRAFFIC} {'7' * 40} /usr/bin/hc\n"},
+        {"multinic-files": f"{TRAFFIC} 0755 /usr/bin/hc-traffic\n"},
+        {"multinic-files": f"{FILES}nonsense\n"},
         {"multinic-files": ["x"]},
         {"multinic-config": {"version": 1}},
-        {"multinic-file-bin-hc-traffic": "\ud800"},
+        {TRAFFIC: "\ud800"},
     ],
-    ids=["empty", "missing file", "foreign place", "foreign place by ..", "nonsense", "no text", "config", "surrogate"],
+    ids=[
+        "empty",
+        "missing file",
+        "foreign place",
+        "foreign place by ..",
+        "no path",
+        "a path with a surrogate",
+        "no mode",
+        "no modules",
+        "nonsense",
+        "no text",
+        "config",
+        "surrogate",
+    ],
 )
 def test_a_broken_manifest_writes_nothing_and_fails(machine: Machine, breakage: dict[str, Any]) -> None:
     """Fails with a sentence, so that a rollout stops at its first VM."""
@@ -155,6 +176,19 @@ def test_a_broken_manifest_writes_nothing_and_fails(machine: Machine, breakage: 
     assert "Traceback" not in done.stdout + done.stderr
     assert machine.asked() == []
     assert not machine.file("/etc/multinic").exists()
+
+
+def test_a_bad_answer_does_not_replace_the_good_one_of_a_router_at_work(machine: Machine) -> None:
+    """Started anew, the watcher would close the traffic check over it."""
+    run = machine.wire.folder / "run"
+    assert machine.script("startup.sh").returncode == 0
+    (run / "verdict.json").write_text("{}")
+    try:
+        machine.wire.set_metadata(tree(interfaces=[], attributes=attributes()))
+        assert machine.script("startup.sh").returncode == 0
+        assert json.loads((run / "metadata.json").read_text())["tree"]["instance"]["networkInterfaces"]
+    finally:
+        (run / "verdict.json").unlink()
 
 
 DISKS = {
