@@ -44,13 +44,14 @@ class Section:
     def __init__(self, value: object, path: str, problems: Problems) -> None:
         self.path = path
         self.problems = problems
+        self.is_broken = False
+        """Whether it is no mapping: what is missing inside is not told as well."""
         self._known: list[str] = []
         self._values: Mapping[str, Any] = {}
-        self._is_broken = False
         if isinstance(value, Mapping):
             self._values = value
         else:
-            self._is_broken = True  # what is missing inside is not told as well
+            self.is_broken = True
             if self._is_plain(path or "args", value):
                 problems.add(path or "args", f"must be a mapping of names to values, not {shown(value)}")
 
@@ -61,6 +62,11 @@ class Section:
     def given(self) -> tuple[str, ...]:
         """The keys that were given, where they are free to choose."""
         return tuple(self._values)
+
+    def pick(self, *keys: str) -> dict[str, Any]:
+        """Returns those of the keys that were given, as they were given: somebody else judges their values."""
+        self._known += keys
+        return {key: self._values[key] for key in keys if key in self._values}
 
     def has(self, key: str) -> bool:
         """Whether the key was given; None counts as not given."""
@@ -167,7 +173,7 @@ class Section:
             return value
         if isinstance(value, str) and value:
             return value if is_text(value, self.at(key), self.problems) else ""
-        if self._is_broken or (value is None and not required):
+        if self.is_broken or (value is None and not required):
             return ""
         wrong = f"must be a string or an Output of one, not {shown(value)}"
         if value is None:
@@ -183,7 +189,9 @@ class Section:
         """Returns a nested mapping, empty when not given."""
         self._known.append(key)
         value = self._values.get(key)
-        return Section({} if value is None else value, self.at(key), self.problems)
+        found = Section({} if value is None else value, self.at(key), self.problems)
+        found.is_broken |= self.is_broken
+        return found
 
     def sections(self, key: str, *, required: bool = True) -> tuple["Section", ...]:
         """Returns a list of nested mappings."""
@@ -203,7 +211,7 @@ class Section:
         value = self._values.get(key)
         if value is None:
             if default is None:
-                if not self._is_broken:
+                if not self.is_broken:
                     self.problems.add(self.at(key), f"is required: give {kind}")
                 return stand_in
             return default

@@ -5,7 +5,8 @@ Its configuration (`multinic:…`) takes the same nested inputs as the component
 - `networks`: list of `RoutedNetworkArgs`, in the order of the NICs;
 - `zones`: list of zones; without it, all ordinary ones of the region;
 - `router`: `MultinicRouterArgs` without region, zones and networks;
-- `endpoints`: `machine_type` and `disk_gb` of the client and the server, and their `image` if it is not the routers'.
+- `endpoints`: `machine_type`, `disk_gb` and `labels` of the client and the server, and their `image` if it is not the
+  routers' or those follow an `image_family`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,8 +108,10 @@ def _check(settings: DevSettings, problems: Problems) -> None:
     if len(joined) > 1:
         found = Problems()
         endpoints.parse(settings.endpoints_args(joined, [f"{made.region}-b"]), found)
-        # What the endpoints only take over from the rest of the configuration has been judged there.
-        own = [problem for problem in found.found if problem.path.split(".")[0] in settings.endpoints]
+        # What the endpoints only take over from the rest of the configuration has been judged there; but a family says
+        # no image, and the routers' image may not suit the endpoints' machine type.
+        judged = {*settings.endpoints, *([] if problems.touch("multinic:router.machine.image") else ["image"])}
+        own = [problem for problem in found.found if problem.path.split(".")[0] in judged]
         rename(Problems(own), problems, {}, "multinic:endpoints.")
 
 

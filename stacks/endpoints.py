@@ -7,6 +7,7 @@ Its configuration:
 - `endpoints`: `EndpointsArgs` without the networks; `clients` and `servers` have a `count` only.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import pulumi
 from multinic import Endpoints, EndpointsArgs, endpoints
 from multinic.problems import Problems
 from multinic.reading import Section
+from multinic.zones import REGION, is_zone_of
 from stacks import links
 from stacks.config import StackConfig, rename
 
@@ -33,11 +35,16 @@ def program() -> None:
     top = Section({key: config.value(key, None) for key in KEYS}, "", found := Problems())
     region = config.region()
     names = {"clients": top.text("client_network"), "servers": top.text("server_network")}
-    stack = top.text("networks_stack", pattern="[^/]+/[^/]+/[^/]+", form="ORGANIZATION/PROJECT/STACK")
+    stack = top.text("networks_stack", pattern=links.STACK, form=links.STACK_FORM)
     given = config.mapping("endpoints")
     rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
     endpoints.parse(_args(given, dict.fromkeys(names, _ANY)), found := Problems())
+    found.found = [one for one in found.found if one.rule != "subnet-region"]  # the links above are made up
     rename(found, problems, {}, "multinic:endpoints.")
+    zones = given.get("zones")
+    for index, zone in enumerate(zones if isinstance(zones, list) else ()):
+        if region and re.fullmatch(f"{REGION}-[a-z]", str(zone)) and not is_zone_of(str(zone), region):
+            problems.add(f"multinic:endpoints.zones[{index}]", f"{zone} is not in gcp:region, {region}")
     problems.raise_if_any()
 
     networks = links.NetworksStack(stack, region)

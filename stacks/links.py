@@ -4,8 +4,17 @@ Every value is an output of its own, flat and plain: one unknown or secret in a 
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import pulumi
+
+from multinic import naming
+
+STACK = "[^/]+/[^/]+/[^/]+"
+"""Form of a stack's full name."""
+
+STACK_FORM = "ORGANIZATION/PROJECT/STACK"
+"""The same in words."""
 
 
 def network_key(network: str) -> str:
@@ -18,9 +27,16 @@ def subnetwork_key(network: str, region: str) -> str:
     return f"subnetwork_{network}_{region}"
 
 
-def claim(network: str, cidr: str, priority: int) -> str:
-    """Returns what a region's routes take in a network, as one word that can be compared."""
-    return f"{network}|{cidr}|{priority}"
+def claim(network: str, cidr: str, priority: int, tag: str = "") -> str:
+    """Returns what a region's routes take in a network, as one word that can be compared.
+
+    Args:
+        network: Link of the network: another stack may call it by another name.
+        cidr: The range.
+        priority: The routes' priority.
+        tag: The network tag of the VMs that use them; empty if all do.
+    """
+    return "|".join([naming.partial(network), cidr, str(priority), *([tag] if tag else [])])
 
 
 class NetworksStack:
@@ -58,7 +74,7 @@ class NetworksStack:
         return pulumi.Output.all(stack, self._reference.get_output(key)).apply(judge)
 
 
-def refuse_clashes(own: Sequence[str], stacks: Sequence[str]) -> pulumi.Output[list[str]]:
+def refuse_clashes(own: pulumi.Output[list[str]], stacks: Sequence[str]) -> pulumi.Output[list[str]]:
     """Compares a region's claims with those of other region stacks.
 
     Routes of two regions with the same range and priority in one network do not share traffic: Google Cloud picks one
@@ -73,17 +89,25 @@ def refuse_clashes(own: Sequence[str], stacks: Sequence[str]) -> pulumi.Output[l
     """
     here = pulumi.get_stack()
 
-    def judge(claims: Sequence[object]) -> list[str]:
+    def judge(known: Sequence[object]) -> list[str]:
+        mine = cast(list[str], known[0])
         clashes = []
-        for stack, theirs in zip(stacks, claims, strict=True):
-            for one in sorted(set(own) & set(theirs if isinstance(theirs, list) else ())):
-                network, cidr, priority = one.split("|")
-                clashes.append(f"network {network}, {cidr}, priority {priority}: claimed by {here} and by {stack}")
+        for stack, theirs in zip(stacks, known[1:], strict=True):
+            if not isinstance(theirs, list):
+                pulumi.log.warn(
+                    f"multinic:other_regions: stack {stack} says nothing of its routes, so a clash with them is not "
+                    "seen; it is no region stack, or not deployed yet"
+                )
+                continue
+            for one in sorted(set(mine) & set(theirs)):
+                network, cidr, priority, *tag = one.split("|")
+                told = ", ".join([f"network {network}", cidr, f"priority {priority}", *(f"tag {one}" for one in tag)])
+                clashes.append(f"{told}: claimed by {here} and by {stack}")
         if clashes:
             lines = "\n  ".join(clashes)
             raise pulumi.RunError(
                 f"routes of two regions clash; give one of them another multinic:router.routes.priority:\n  {lines}"
             )
-        return list(own)
+        return mine
 
-    return pulumi.Output.all(*(pulumi.StackReference(stack).get_output("claims") for stack in stacks)).apply(judge)
+    return pulumi.Output.all(own, *(pulumi.StackReference(stack).get_output("claims") for stack in stacks)).apply(judge)

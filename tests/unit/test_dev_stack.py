@@ -101,6 +101,17 @@ def test_all_problems_of_one_run_are_reported_together(dev_config: dict[str, Any
     assert text.startswith("6 inputs cannot be used:")
 
 
+def test_an_image_that_does_not_suit_the_endpoints_is_refused_by_name(dev_config: dict[str, Any]) -> None:
+    machine = dev_config["multinic:router"]["machine"]
+    dev_config["multinic:router"]["machine"] = {"image_family": "projects/debian-cloud/global/images/family/debian-12"}
+    assert "multinic:endpoints.image: is required: give an exact image such as" in wrong(dev_config)
+    arm = machine["image"].replace("bookworm", "bookworm-arm64")
+    dev_config["multinic:router"]["machine"] = {"image": arm, "type": "t2a-standard-4"}
+    assert "multinic:endpoints.image: is not for the CPUs of n2 machines; give an image for x86" in wrong(dev_config)
+    dev_config["multinic:endpoints"] = {"machine_type": "t2a-standard-2"}
+    assert testing.run(dev.program, config=dev_config).all("Instance")
+
+
 def test_wrong_configuration_ends_a_program_without_a_traceback(dev_config: dict[str, Any]) -> None:
     dev_config["multinic:zones"] = []
     with pytest.raises(pulumi.RunError, match="multinic:zones: is empty"):
