@@ -32,7 +32,7 @@ from pulumi.runtime.config import set_all_config
 from pulumi.runtime.settings import ROOT, SETTINGS
 from pulumi.runtime.stack import run_in_stack
 
-from multinic.testing_declared import Declared, Inputs, Resource
+from multinic.testing_declared import Declared, Inputs, Resource, has_secret, plain
 from multinic.testing_outputs import computed
 
 __all__ = ["Declared", "Mocks", "Region", "Resource", "run"]
@@ -43,8 +43,8 @@ class Region:
     """The cloud that the mocks answer for.
 
     Attributes:
-        project: The provider's project.
-        name: The provider's region.
+        project: The default provider's project.
+        name: The default provider's region.
         zones: What a look-up of zones answers.
         image: What a look-up of an image family answers.
     """
@@ -73,6 +73,7 @@ class Mocks(mocks.Mocks):
         self.stacks = stacks or {}
         """Outputs of other stacks, by the full name that a StackReference gives."""
         self.declared = Declared()
+        self._providers: dict[str, Inputs] = {}
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Inputs]:
         """Returns id and outputs of a resource."""
@@ -86,7 +87,12 @@ class Mocks(mocks.Mocks):
         outputs = {"name": name, **args.inputs}
         if self.preview:
             return None, outputs
-        outputs |= computed(args.typ, outputs, self.region.project, self.region.name)
+        if args.typ == "pulumi:providers:gcp":
+            self._providers[args.name] = args.inputs
+        mine = self._providers.get((args.provider or "").rpartition("::")[0].rpartition("::")[2], {})
+        outputs |= computed(
+            args.typ, outputs, mine.get("project") or self.region.project, mine.get("region") or self.region.name
+        )
         return str(outputs.get("selfLink", name)), outputs
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -115,18 +121,25 @@ def run(
 
     Args:
         program: A function without arguments; async is fine. Its resources are made and its exports set as in a stack.
-        config: The stack's configuration, values as in Pulumi's YAML file. Default: empty.
+        config: The stack's configuration, values as in Pulumi's YAML file; a key without a colon is the project's own.
+            Default: empty.
         preview: Whether it runs as a preview, where computed outputs are unknown.
         given: Mocks of your own.
         project: Name of the Pulumi project.
         stack: Name of the stack.
 
     Raises:
-        Exception: Whatever the program raised, also in an `apply`.
-        RuntimeError: It called an async function and did not await it.
+        Exception: Whatever the program raised, also in an `apply` or a task.
+        RuntimeError: It called an async function and did not await it; or `run` itself was called by one.
     """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise RuntimeError("testing.run has an event loop of its own; call it from a plain function, not an async one")
     answers = given or Mocks(preview=preview)
-    answers.preview = preview
+    answers.preview, answers.declared = preview, Declared()
 
     # Futures tell of exceptions that nobody asked for when they are freed. Of a failed run they would tell what it
     # raised once more for each resource, in the middle of whatever runs by then.
@@ -134,8 +147,12 @@ def run(
 
     async def main() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: untold.append(context))
-        plain = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (config or {}).items()}
-        set_all_config(plain)
+        set_all_config(
+            {
+                key if ":" in key else f"{project}:{key}": value if isinstance(value, str) else json.dumps(value)
+                for key, value in (config or {}).items()
+            }
+        )
         # `set_mocks` leaves the set of unfinished outputs shared with all runs before; one that failed would block us.
         SETTINGS.outputs = set()
         SETTINGS.package_refs = {}
@@ -146,9 +163,13 @@ def run(
             preview=preview,
             monitor=_Monitor(answers),
             logger=_listen(answers.declared.messages),
+            organization="organization",  # as backends without organizations call it
         )
         ROOT.set(None)  # `set_mocks` made a root of its own; the program gets one with its exports
         await run_in_stack(program)
+        # An engine would not wait for these, but what they check is to be seen.
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*(task for task in others if _is_of_program(task.get_coro())))
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -161,10 +182,13 @@ def run(
             answers.declared.sort()
         gc.collect()
     for context in untold:
-        logging.getLogger("asyncio").error(context["message"], exc_info=context.get("exception"))
+        future, raised = context.get("future"), context.get("exception")
+        if isinstance(future, asyncio.Task) and raised and _is_of_program(future.get_coro()):
+            raise raised
+        logging.getLogger("asyncio").error(context["message"], exc_info=raised)
     for warning in caught:
         what, *where = str(warning.message).splitlines() or [""]
-        if _forgotten(warning):
+        if _is_of_program(warning.source):
             raise RuntimeError("\n".join([f"{what}: what it should have done or checked did not happen", *where]))
         expected = "was never awaited" in what or issubclass(warning.category, DeprecationWarning | ResourceWarning)
         if not expected:
@@ -172,13 +196,13 @@ def run(
     return answers.declared
 
 
-def _forgotten(warning: warnings.WarningMessage) -> bool:
-    """Whether it is about a coroutine that the program made and did not await.
+def _is_of_program(coroutine: Any) -> bool:
+    """Whether the program made a coroutine.
 
     Memory is freed when Python likes to. What an earlier run left behind, or Pulumi itself when that run failed, can
     be freed during this one and is not this program's fault: such a coroutine has no origin, or one inside Pulumi.
     """
-    origin: tuple[tuple[str, int, str], ...] | None = getattr(warning.source, "cr_origin", None)
+    origin: tuple[tuple[str, int, str], ...] | None = getattr(coroutine, "cr_origin", None)
     return origin is not None and not Path(origin[0][0]).is_relative_to(Path(pulumi.__file__).parent)
 
 
@@ -196,22 +220,22 @@ class _Monitor(mocks.MockMonitor):
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
         with _own_loop():
-            return super().ReadResource(request)  # type: ignore[no-untyped-call]
+            response = super().ReadResource(request)  # type: ignore[no-untyped-call]
+        self._once(response.urn)
+        return response
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
         with _own_loop():
             response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type == "pulumi:pulumi:Stack":
             return response
-        if response.urn in self._urns:
-            raise pulumi.RunError(f"two resources are named {response.urn}")
-        self._urns.add(response.urn)
+        self._once(response.urn)
         self._declared.resources.append(
             Resource(
                 urn=response.urn,
                 type=request.type,
                 name=request.name,
-                inputs=_whole(rpc.deserialize_properties(request.object)),
+                inputs=plain(rpc.deserialize_properties(request.object)),
                 parent=request.parent,
                 depends_on=tuple(sorted(request.dependencies)),
                 delete_before_replace=request.deleteBeforeReplace,
@@ -221,10 +245,17 @@ class _Monitor(mocks.MockMonitor):
         )
         return response
 
+    def _once(self, urn: str) -> None:
+        if urn in self._urns:
+            raise pulumi.RunError(f"two resources are named {urn}")
+        self._urns.add(urn)
+
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - a name of Pulumi's protocol
-        outputs = _whole(rpc.deserialize_properties(request.outputs, keep_unknowns=True))
+        given = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
+        outputs = plain(given)
         if "::pulumi:pulumi:Stack::" in request.urn:
             self._declared.outputs.update(outputs)
+            self._declared.secret_outputs += sorted(name for name, value in given.items() if has_secret(value))
         else:
             self._declared.component_outputs[request.urn] = outputs
         return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
@@ -245,17 +276,6 @@ def _own_loop() -> Iterator[None]:
             loop.close()
     else:
         yield
-
-
-def _whole(value: Any) -> Any:
-    """Returns whole numbers as such: on the way to the engine every number becomes a float."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    return value
 
 
 class _Listener(logging.Handler):

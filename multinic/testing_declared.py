@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from pulumi.runtime import rpc
+
 Inputs = dict[str, Any]
 
 
@@ -15,7 +17,8 @@ class Resource:
         urn: Its URN; the names of parents' types are part of it.
         type: Its type token, such as gcp:compute/route:Route.
         name: Its logical name.
-        inputs: Its inputs as the provider gets them, in camelCase; in a preview, without those not known yet.
+        inputs: Its inputs as the provider gets them, in camelCase, secrets in plain; in a preview, with Pulumi's
+            `Unknown` in the place of what is not known yet.
         parent: URN of its parent.
         depends_on: URNs that it waits for.
         delete_before_replace: Whether a replacement begins with deletion.
@@ -49,7 +52,8 @@ class Declared:
 
     Attributes:
         resources: All resources by URN: the order in which the SDK registers them is not the same in every run.
-        outputs: What the stack exports.
+        outputs: What the stack exports, secrets in plain.
+        secret_outputs: Names of those that are secrets or contain one.
         component_outputs: URN of a component → its registered outputs.
         messages: What the program logged, with the severity in front.
         calls: Token and arguments of each function that it called, sorted for the same reason.
@@ -57,6 +61,7 @@ class Declared:
 
     resources: list[Resource] = field(default_factory=list)
     outputs: dict[str, Any] = field(default_factory=dict)
+    secret_outputs: list[str] = field(default_factory=list)
     component_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -86,3 +91,23 @@ class Declared:
     def urns(self) -> list[str]:
         """All URNs."""
         return [one.urn for one in self.resources]
+
+
+def plain(value: Any) -> Any:
+    """Returns a value as the program gave it: for the engine numbers become floats and secrets are wrapped."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if rpc.is_rpc_secret(value):
+        return plain(rpc.unwrap_rpc_secret(value))
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value
+
+
+def has_secret(value: Any) -> bool:
+    """Whether a value on its way to the engine is a secret or contains one."""
+    if isinstance(value, dict):
+        return rpc.is_rpc_secret(value) or any(has_secret(one) for one in value.values())
+    return isinstance(value, list) and any(has_secret(one) for one in value)

@@ -72,6 +72,28 @@ def test_async_programs_are_awaited() -> None:
         testing.run(program)
 
 
+@pytest.mark.parametrize("delay", [0, 0.05])
+def test_canary_failed_task_fails(delay: float) -> None:
+    async def judge() -> None:
+        await asyncio.sleep(delay)
+        raise AssertionError("seen")
+
+    def program() -> None:
+        asyncio.ensure_future(judge())  # noqa: RUF006 - nobody keeps it
+
+    with pytest.raises(AssertionError, match="seen"):
+        testing.run(program)
+
+
+def test_an_async_test_is_told_to_be_a_plain_one() -> None:
+    async def test() -> None:
+        testing.run(lambda: None)
+
+    with pytest.raises(RuntimeError, match=r"testing\.run has an event loop of its own; call it from a plain function"):
+        asyncio.run(test())
+    testing.run(lambda: None)  # and nothing of it is held against the next one
+
+
 def test_canary_two_resources_of_one_name_fail() -> None:
     def program() -> None:
         gcp.compute.Network("net")
@@ -79,6 +101,45 @@ def test_canary_two_resources_of_one_name_fail() -> None:
 
     with pytest.raises(Exception, match="net"):
         testing.run(program)
+
+
+def test_canary_a_stack_that_is_read_twice_fails() -> None:
+    def program() -> None:
+        pulumi.StackReference("organization/nets/prod")
+        pulumi.StackReference("organization/nets/prod")
+
+    with pytest.raises(pulumi.RunError, match=r"two resources are named .*organization/nets/prod"):
+        testing.run(program, given=testing.Mocks(stacks={"organization/nets/prod": {}}))
+
+
+def test_secrets_are_plain_and_named() -> None:
+    def program() -> None:
+        network = gcp.compute.Network("net", description=pulumi.Output.secret("x"))
+        pulumi.export("plain", network.name)
+        pulumi.export("secret", {"a": [pulumi.Output.secret(1)]})
+
+    declared = testing.run(program)
+    assert declared.one("Network")["description"] == "x"
+    assert declared.outputs["secret"] == {"a": [1]}
+    assert declared.secret_outputs == ["secret"]
+
+
+def test_links_are_those_of_the_provider_that_is_given() -> None:
+    def program() -> None:
+        given = pulumi.ResourceOptions(provider=gcp.Provider("own", project="own-project", region="us-east1"))
+        pulumi.export("address", gcp.compute.Address("address", opts=given).self_link)
+        pulumi.export("network", gcp.compute.Network("network").self_link)
+
+    outputs = testing.run(program).outputs
+    assert "/own-project/regions/us-east1/addresses/address-" in outputs["address"]
+    assert "/lab/global/networks/network-" in outputs["network"]
+
+
+def test_mocks_can_be_given_to_one_run_after_the_other() -> None:
+    mocks = testing.Mocks()
+    for name in "ab":
+        declared = testing.run(lambda name=name: pulumi.export("name", gcp.compute.Network(name).name), given=mocks)  # type: ignore[misc]
+        assert [one.name for one in declared.resources] == [name]
 
 
 def test_a_failed_run_leaves_nothing_to_the_next_one() -> None:
@@ -162,9 +223,16 @@ def test_configuration_reaches_the_program() -> None:
         config = pulumi.Config("mine")
         pulumi.export("plain", config.require("plain"))
         pulumi.export("nested", config.require_object("nested")["list"])
+        pulumi.export("own", pulumi.Config().require("own"))
+        pulumi.export("stack", f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}")
 
-    config = {"mine:plain": "text", "mine:nested": {"list": [1, 2]}}
-    assert testing.run(program, config=config).outputs == {"plain": "text", "nested": [1, 2]}
+    config = {"mine:plain": "text", "mine:nested": {"list": [1, 2]}, "own": "x"}
+    assert testing.run(program, config=config).outputs == {
+        "plain": "text",
+        "nested": [1, 2],
+        "own": "x",
+        "stack": "organization/multinic/dev",
+    }
 
 
 def test_a_function_that_nobody_answers_is_named() -> None:
