@@ -9,12 +9,13 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from multinic import images, machines, naming
+from multinic import images, machines, naming, rules
 from multinic.parsing import check_image
 from multinic.problems import Problems
 from multinic.reading import Section, shown
 from multinic.rules_machine import judge_labels
 from multinic.rules_network import judge_link
+from multinic.settings import FleetSettings, MachineSettings, NetworkSettings, RouterSettings
 from multinic.zones import REGION
 
 STARTUP_SCRIPT = """\
@@ -28,6 +29,16 @@ fi
 # A name of our own: Debian's package brings an iperf3.service, and a unit of that name cannot be made beside it.
 exec systemd-run --unit=multinic-iperf3 --property=Restart=always iperf3 --server
 """
+
+_NAMES = {
+    "machine.type": "machine_type",
+    "machine.image": "image",
+    "machine.image_family": "image",
+    "machine.disk_gb": "disk_gb",
+    "networks[0].subnetwork": "clients.subnetwork",
+    "networks[1].subnetwork": "servers.subnetwork",
+}
+"""Inputs of a router → what they are called here."""
 
 
 class EndpointGroupArgs(TypedDict):
@@ -105,8 +116,9 @@ def parse(args: object, problems: Problems, path: str = "") -> EndpointsSettings
     )
     top.done()
     check_image(top, settings.image)
-    if not settings.zones and not problems.touch(top.at("zones")):
-        problems.add(top.at("zones"), "is empty; give at least one zone")
+    for key, cure in (("zones", "give at least one zone"), ("cidrs", "give the ranges that may reach the VMs")):
+        if not getattr(settings, key) and not top.is_broken and not problems.touch(top.at(key)):
+            problems.add(top.at(key), f"is empty; {cure}")
     for index, zone in enumerate(settings.zones):
         if not re.fullmatch(f"{REGION}-[a-z]", zone):
             problems.add(f"{top.at('zones')}[{index}]", f"{shown(zone)} is not a zone such as us-central1-b")
@@ -115,15 +127,26 @@ def parse(args: object, problems: Problems, path: str = "") -> EndpointsSettings
     if machines.parse(settings.machine_type) is None:
         shape = f"{shown(settings.machine_type)} is not a machine type such as n2-highcpu-4"
         problems.add(top.at("machine_type"), shape)
-    if settings.disk_gb < images.least_disk_gb(settings.image):
-        least = images.least_disk_gb(settings.image)
-        problems.add(top.at("disk_gb"), f"{settings.disk_gb} GB is less than the image has; give {least}")
+    _judge_like_router(settings, top)
     problems.add_all(judge_labels(settings.labels), prefix=top.at(""), rule="labels")
     for role, group in (("clients", settings.clients), ("servers", settings.servers)):
         for kind, link in (("network", group.network), ("subnetwork", group.subnetwork)):
             if isinstance(link, str) and link:
                 problems.add_all(judge_link(f"{top.at(role)}.{kind}", link, kind), rule="link-form")
     return settings
+
+
+def _judge_like_router(settings: EndpointsSettings, top: Section) -> None:
+    """Notes what a router between the two networks would be refused for as well."""
+    networks = tuple(NetworkSettings(one.network, one.subnetwork, ()) for one in (settings.clients, settings.servers))
+    machine = MachineSettings(image=settings.image, type=settings.machine_type, disk_gb=settings.disk_gb)
+    region = settings.zones[0].rpartition("-")[0] if settings.zones else ""
+    fleet = FleetSettings(region, networks, settings.zones, machine, labels=settings.labels)
+    only = ("machine-size", "machine-image", *(["subnet-region"] if re.fullmatch(REGION, region) else []))
+    rules.check(RouterSettings(fleet), found := Problems(), only=only)
+    for one in found.found:
+        if not top.problems.touch(path := top.at(_NAMES[one.path])):
+            top.problems.add(path, one.message, rule=one.rule)
 
 
 def _group(section: Section) -> EndpointGroup:
@@ -178,7 +201,7 @@ class Endpoints(pulumi.ComponentResource):
         tag = naming.child(self._name, role)
         gcp.compute.Firewall(
             naming.child(self._name, role, "routed"),
-            project=settings.project or naming.project_of_link(group.network),
+            project=naming.project_of_link(group.network) or settings.project or None,  # Shared VPC: the network's
             network=group.network,
             direction="INGRESS",
             source_ranges=[str(cidr) for cidr in sorted(settings.cidrs)],

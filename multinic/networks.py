@@ -13,7 +13,7 @@ from multinic import naming
 from multinic.args import NetworkArgs
 from multinic.naming import NAME, NAME_FORM, PROJECT
 from multinic.problems import Problems
-from multinic.reading import Section, read_cidr
+from multinic.reading import Section, one_line, read_cidr, shown
 from multinic.rules_network import judge_subnet
 from multinic.zones import REGION
 
@@ -123,10 +123,12 @@ def _subnet(section: Section, key: str, taken: dict[str, IPv4Network]) -> IPv4Ne
 
 
 def _more_subnets(section: Section, taken: dict[str, IPv4Network]) -> dict[str, IPv4Network]:
+    found = {}
     for region in section.given():
-        if not re.fullmatch(REGION, region):
-            section.problems.add(section.at(region), f"{region!r} is not a region such as us-central1")
-    return {region: _subnet(section, region, taken) for region in section.given()}
+        if not isinstance(region, str) or not re.fullmatch(REGION, region):
+            section.problems.add(section.at(one_line(region)), f"{shown(region)} is not a region such as us-central1")
+        found[str(region)] = _subnet(section, region, taken)
+    return found
 
 
 class RoutedNetworks(pulumi.ComponentResource):

@@ -79,7 +79,7 @@ def parse(args: object, problems: Problems) -> NextHopSettings:
         labels=top.pairs("labels"),
     )
     top.done()
-    if not settings.groups and not problems.touch("groups"):
+    if not settings.groups and not top.is_broken and not problems.touch("groups"):
         problems.add("groups", "is empty; give the instance group of every zone")
     if not problems.found:
         network = NetworkSettings(settings.network, settings.subnetwork, (), address=settings.address)
@@ -119,10 +119,10 @@ class NextHop(pulumi.ComponentResource):
         failover: gcp.compute.RegionBackendServiceFailoverPolicyArgsDict = {"failover_ratio": policy.failover_ratio}
         if policy.drop_if_unhealthy:
             failover["drop_traffic_if_unhealthy"] = True
-        log: gcp.compute.RegionBackendServiceLogConfigArgsDict = {
-            "enable": True,
-            "sample_rate": policy.log_sample_rate,
-        }
+        # Off is said as well: what is left out stays as it was.
+        log: gcp.compute.RegionBackendServiceLogConfigArgsDict = {"enable": policy.log_sample_rate > 0}
+        if policy.log_sample_rate:
+            log["sample_rate"] = policy.log_sample_rate
         service = gcp.compute.RegionBackendService(
             naming.child(name, "backend"),
             project=project,
@@ -141,7 +141,7 @@ class NextHop(pulumi.ComponentResource):
             ],
             failover_policy=failover if policy.failover_zones else None,
             network_pass_through_lb_traffic_policy=zonal_affinity(policy),
-            log_config=log if policy.log_sample_rate else None,
+            log_config=log,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.address = (

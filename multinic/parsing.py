@@ -44,7 +44,8 @@ def router(args: object, problems: Problems, path: str = "") -> RouterSettings:
         fleet=_shape(top),
     )
     top.done()
-    rules.check(settings, problems, path)
+    if not top.is_broken:
+        rules.check(settings, problems, path)
     return settings
 
 
@@ -58,8 +59,9 @@ def fleet(args: object, problems: Problems, path: str = "") -> FleetSettings:
         draining_sec=top.integer("draining_sec", FleetSettings.draining_sec, 0, 3600, "s"),
     )
     top.done()
-    # It makes no routes, so whoever makes them judges what may be nested.
-    rules.check(RouterSettings(settings, routes=RoutesSettings(allow_nested_cidrs=True)), problems, path)
+    if not top.is_broken:
+        # It makes no routes, so whoever makes them judges what may be nested.
+        rules.check(RouterSettings(settings, routes=RoutesSettings(allow_nested_cidrs=True)), problems, path)
     return settings
 
 
@@ -145,7 +147,7 @@ def check_image(section: Section, image: str, family: str = "") -> None:
         images.check_exact(image, section.at("image"), section.problems)
     elif family:
         images.check_family(family, section.at("image_family"), section.problems)
-    elif not section.problems.touch(section.at("image")):
+    elif not section.is_broken and not section.problems.touch(section.at("image")):
         section.problems.add(
             section.at("image"),
             "is required: give an exact image such as projects/debian-cloud/global/images/debian-12-bookworm-v20260921",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from multinic import Endpoints, InputError, NextHop, RoutedNetworks, RouterFleet, testing
+from multinic import Endpoints, InputError, MultinicRouter, NextHop, RoutedNetworks, RouterFleet, testing
 from multinic.fleet import timeout_sec
 from multinic.parsing import router
 from multinic.problems import Problems
@@ -110,6 +110,8 @@ def test_networks_of_several_regions() -> None:
         ({"cidr": "10.0.0.0/16"}, "networks[1].cidr: 10.0.0.0/16 overlaps 10.0.0.0/24 (networks[0].cidr)"),
         ({"more_subnets": {"us-east1": "10.0.0.0/25"}}, "networks[1].more_subnets.us-east1: 10.0.0.0/25 overlaps"),
         ({"more_subnets": {"east": "10.7.0.0/25"}}, "networks[1].more_subnets.east: 'east' is not a region"),
+        ({"more_subnets": {5: "10.7.0.0/33"}}, "networks[1].more_subnets.5: 5 is not a region such as us-central1"),
+        ({"more_subnets": {5: "10.7.0.0/33"}}, "networks[1].more_subnets.5: '10.7.0.0/33' is not an IPv4 range"),
         ({"more_subnets": {REGION: "10.7.0.0/25"}}, "networks[1].more_subnets.us-central1: is the region itself"),
         ({"cidr": None}, "networks[1].cidr: is required: give a string"),
         ({"name": "left"}, "networks[1].name: left is given twice"),
@@ -143,6 +145,37 @@ def test_endpoints(preview: bool) -> None:
     assert "labels.A: a label's key" in refused(Endpoints, {**ENDS, "labels": {"A": "x"}})
     named = {**ENDS["clients"], "network": "net"}
     assert "clients.network: 'net' is not a full link" in refused(Endpoints, {**ENDS, "clients": named})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cidrs": []}, "cidrs: is empty; give the ranges that may reach the VMs"),
+        ({"zones": ["us-east1-b"]}, f"clients.subnetwork: {network(0)['subnetwork']} is not in region us-east1"),
+        ({"machine_type": "n2-highcpu-3"}, "machine_type: n2-highcpu-3 is not one of Google Cloud's"),
+        ({"machine_type": "t2a-standard-4"}, "image: is not for the CPUs of t2a machines; give an image for arm64"),
+        (
+            {"image": "projects/rocky-linux-cloud/global/images/rocky-linux-9-v20260921", "disk_gb": 10},
+            "disk_gb: 10 GB is less than the image has; give 20",
+        ),
+    ],
+)
+def test_wrong_endpoints(change: dict[str, Any], message: str) -> None:
+    assert message in refused(Endpoints, {**ENDS, **change})
+
+
+def test_firewall_rules_of_endpoints_are_made_where_the_network_is() -> None:
+    args: Any = {**ENDS, "project": "service-a"}
+    declared = testing.run(lambda: Endpoints("ends", args))
+    assert {rule["project"] for rule in declared.all("Firewall")} == {"lab"}
+    assert {vm["project"] for vm in declared.all("Instance")} == {"service-a"}
+
+
+@pytest.mark.parametrize("args", [None, [], "router", 7])
+@pytest.mark.parametrize("component", [Endpoints, MultinicRouter, NextHop, RoutedNetworks, RouterFleet])
+def test_inputs_that_are_no_mapping_are_one_problem(component: Any, args: Any) -> None:
+    said = refused(component, args)
+    assert said == f"1 input cannot be used:\n  args: must be a mapping of names to values, not {args!r}"
 
 
 def test_a_group_gets_time_for_each_of_its_vms() -> None:
