@@ -216,15 +216,12 @@ class RouterFleet(pulumi.ComponentResource):
 
 
 def standby(settings: FleetSettings) -> dict[str, Any]:
-    """Returns a group's inputs for VMs on standby, none where there are none."""
+    """Returns a group's inputs for VMs on standby. None of them is said as well: what is left out stays as it was."""
     wanted = settings.standby
-    if not wanted.stopped + wanted.suspended:
-        return {}
-    return {
-        "standby_policy": {"mode": "SCALE_OUT_POOL", "initial_delay_sec": wanted.initial_delay_sec},
-        "target_stopped_size": wanted.stopped,
-        "target_suspended_size": wanted.suspended,
-    }
+    found: dict[str, Any] = {"target_stopped_size": wanted.stopped, "target_suspended_size": wanted.suspended}
+    if wanted.stopped + wanted.suspended:
+        found["standby_policy"] = {"mode": "SCALE_OUT_POOL", "initial_delay_sec": wanted.initial_delay_sec}
+    return found
 
 
 def waits(settings: FleetSettings) -> bool:

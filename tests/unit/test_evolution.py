@@ -130,3 +130,16 @@ def test_policy_of_the_load_balancers_never_reaches_the_forwarding_rule() -> Non
         "router-nic0-backend",
         "router-nic1-backend",
     }
+
+
+def test_what_is_turned_off_again_is_said_to_be_off() -> None:
+    # The provider keeps what it reads of these inputs for as long as a program says nothing of them.
+    on = router_args(
+        next_hop={"log_sample_rate": 0.5, "failover_zones": ZONES[:1]}, standby={"stopped": 1, "suspended": 1}
+    )
+    for kind in ("RegionBackendService", "InstanceGroupManager"):
+        inputs = [declare(args).all(kind)[0].inputs for args in (on, router_args())]
+        left_out = inputs[0].keys() - inputs[1].keys()
+        # The provider takes a failover policy away; a policy for no VM on standby does nothing.
+        assert left_out <= {"failoverPolicy", "standbyPolicy"}
+    assert declare(router_args()).all("RegionBackendService")[0]["logConfig"] == {"enable": False}

@@ -95,12 +95,12 @@ _FIELDS = (
         "allInstancesConfig.properties",
     ),
     optional("listManagedInstancesResults", Text(choices=("PAGELESS", "PAGINATED"))),
-    Field(
+    optional(
         "standbyPolicy",
         block(Field("mode", Text(choices=("MANUAL", "SCALE_OUT_POOL"))), Field("initialDelaySec", Integer(0, 3600))),
     ),
-    Field("targetStoppedSize", Integer(0)),
-    Field("targetSuspendedSize", Integer(0)),
+    optional("targetStoppedSize", Integer(0)),
+    optional("targetSuspendedSize", Integer(0)),
     Field("waitForInstances", FLAG, sent=False, default=False),
     Field("waitForInstancesStatus", Text(choices=("STABLE", "UPDATED")), sent=False, default="STABLE"),
 )
