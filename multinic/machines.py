@@ -56,6 +56,9 @@ NO_CUSTOM = ("c2", "c2d", "c3", "c3d", "c4", "c4a", "c4d", "t2a", "t2d")
 CUSTOM_GB = {"e2": (0.5, 8), "n1": (0.9, 6.5), "n2": (0.5, 8), "n2d": (0.5, 8)}
 """GB of memory a vCPU that a custom type has at least and, if it does not end in -ext, at most; from the same page."""
 
+ABSENT = {"e2-highmem": {32}, "n1-highcpu": {1}, "n1-highmem": {1}, "n2-highcpu": {128}, "n2d-highmem": {128, 224}}
+"""Kind of type → sizes of its series that it does not come in. https://cloud.google.com/compute/docs/machine-resource"""
+
 CPU_VENDORS = {
     "Intel": ("c2", "c3", "c4", "n1", "n2", "n4"),
     "AMD": ("c2d", "c3d", "c4d", "n2d", "n4d", "t2d"),
@@ -160,7 +163,8 @@ class Machine:
         Custom types, shared cores and types with more behind the number (lssd, metal) have sizes of their own.
         """
         plain = re.fullmatch(r"[a-z0-9]+-(?:standard|highcpu|highmem)-\d+", self.name)
-        return tuple(sorted(self.facts.gbps)) if self.facts and plain else None
+        absent = ABSENT.get(self.name.rpartition("-")[0], set())
+        return tuple(sorted(self.facts.gbps.keys() - absent)) if self.facts and plain else None
 
     @property
     def is_known_kind(self) -> bool:

@@ -59,7 +59,8 @@ def _machine_size(settings: RouterSettings) -> Findings:
         )
     elif machine.sizes and machine.vcpus not in machine.sizes:
         sizes = ", ".join(map(str, machine.sizes))
-        yield "machine.type", f"{machine.name} is not one of Google Cloud's; {machine.series} comes with {sizes} vCPUs"
+        kind = machine.name.rpartition("-")[0]
+        yield "machine.type", f"{machine.name} is not one of Google Cloud's; {kind} comes with {sizes} vCPUs"
 
 
 def _custom_memory(machine: machines.Machine, memory_mb: int) -> Findings:

@@ -264,7 +264,12 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
     ({"zones": ["us-west1-a"]}, "zone-fits", "zones[0]: 'us-west1-a' is not an ordinary zone of region us-central1"),
     ({"zones": ["us-central1-A"]}, "zone-fits", "zones[0]: 'us-central1-A' is not an ordinary zone of region us-ce"),
     ({"zones": ["us-central1-a\n"]}, "zone-fits", "zones[0]: 'us-central1-a\\n' is not an ordinary zone"),
-    ({"machine.type": "n2-highcpu-3"}, "machine-size", "machine.type: n2-highcpu-3 is not one of Google Cloud's; n2 c"),
+    ({"machine.type": "n2-highcpu-3"}, "machine-size", "machine.type: n2-highcpu-3 is not one of Google Cloud's; n2-h"),
+    (
+        {"machine.type": "e2-highmem-32"},
+        "machine-size",
+        "machine.type: e2-highmem-32 is not one of Google Cloud's; e2-highmem comes with 2, 4, 8, 16 vCPUs",
+    ),
     ({"machine.type": "n2-highcpu-0"}, "machine-size", "machine.type: n2-highcpu-0 is not one of Google Cloud's"),
     (
         {"machine.type": "n2-banana-4"},

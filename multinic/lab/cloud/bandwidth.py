@@ -27,6 +27,13 @@ _EGRESS: dict[str, Steps] = {
     "c3": ((4, 23, None), (44, 32, 50), (88, 62, 100), (176, 100, 200)),
     "c3d": ((4, 20, None), (30, 20, 50), (60, 40, 75), (90, 60, 100), (180, 100, 150), (360, 100, 200)),
     "c4": ((2, 10, None), (4, 23, None), (48, 34, 50), (96, 67, 100), (144, 100, 150), (192, 100, 200)),
+    "c4d": (
+        *((2, 10, None), (4, 20, None), (32, 23, None), (48, 34, 50), (64, 45, 75), (96, 67, 100)),
+        *((192, 100, 150), (384, 100, 200)),
+    ),
+    "c4a": ((1, 10, None), (4, 23, None), (32, 23, 50), (48, 34, 50), (64, 45, 75), (72, 50, 100)),
+    "n4a": ((1, 10, None), (8, 16, None), (16, 32, None), (64, 50, None)),
+    "t2a": ((1, 10, None), (8, 16, None), (16, 32, None)),
     "t2d": ((1, 10, None), (8, 16, None), (16, 32, None)),
 }
 _SHARED = {"e2-micro": 1.0, "e2-small": 1.0, "e2-medium": 2.0, "f1-micro": 1.0, "g1-small": 1.0}
@@ -42,5 +49,6 @@ def egress(machine_type: str, cpus: int, *, tier_1: bool = False) -> float:
     """
     if machine_type in _SHARED:
         return _SHARED[machine_type]
-    *_, (_, plain, faster) = takewhile(lambda step: step[0] <= cpus, _EGRESS[machine_type.partition("-")[0]])
+    series = machine_type.partition("-")[0].replace("custom", "n1")  # custom-2-4096 is of N1
+    *_, (_, plain, faster) = takewhile(lambda step: step[0] <= cpus, _EGRESS[series])
     return float(faster if tier_1 and faster is not None else plain)

@@ -70,8 +70,15 @@ _SERIES = {
     "c3": ({"highcpu": 2.0, "standard": 4.0, "highmem": 8.0}, (4, 8, 22, 44, 88, 176)),
     "c3d": ({"highcpu": 2.0, "standard": 4.0, "highmem": 8.0}, (4, 8, 16, 30, 60, 90, 180, 360)),
     "c4": ({"highcpu": 2.0, "standard": 3.75, "highmem": 7.75}, (2, 4, 8, 16, 24, 32, 48, 96, 144, 192, 288)),
+    "c4d": ({"highcpu": 1.875, "standard": 3.875, "highmem": 7.875}, (2, 4, 8, 16, 32, 48, 64, 96, 192, 384)),
     "t2d": ({"standard": 4.0}, (1, 2, 4, 8, 16, 32, 48, 60)),
+    "n4d": ({"highcpu": 2.0, "standard": 4.0, "highmem": 8.0}, (2, 4, 8, 16, 32, 48, 64, 80, 96)),
+    # Arm; the lab's guests run on what CPU there is.
+    "c4a": ({"highcpu": 2.0, "standard": 4.0, "highmem": 8.0}, (1, 2, 4, 8, 16, 32, 48, 64, 72)),
+    "n4a": ({"highcpu": 2.0, "standard": 4.0, "highmem": 8.0}, (1, 2, 4, 8, 16, 32, 48, 64)),
+    "t2a": ({"standard": 4.0}, (1, 2, 4, 8, 16, 32, 48)),
 }
+_ABSENT = {"e2-highmem-32", "n1-highcpu-1", "n1-highmem-1", "n2-highcpu-128", "n2d-highmem-128", "n2d-highmem-224"}
 _SHARED = {"e2-micro": 1024, "e2-small": 2048, "e2-medium": 4096, "f1-micro": 614, "g1-small": 1740}
 
 
@@ -81,11 +88,27 @@ def _machine_types() -> dict[str, MachineType]:
         for shape, memory in classes.items():
             for cpus in sizes:
                 name = f"{series}-{shape}-{cpus}"
-                found[name] = MachineType(name, cpus, int(cpus * memory * 1024))
+                if name not in _ABSENT:
+                    found[name] = MachineType(name, cpus, int(cpus * memory * 1024))
     return found
 
 
 MACHINE_TYPES = _machine_types()
+_CUSTOM = re.compile(
+    r"(?:(?:n1|n2|n2d|n4|n4d|e2)-)?custom-(\d{1,3})-(\d{1,7})(?:-ext)?|e2-custom-(?:micro|small|medium)-(\d{1,5})"
+)
+
+
+def machine_type(name: str) -> MachineType | None:
+    """Returns a machine type, predefined or custom; None if there is none of that name.
+
+    https://cloud.google.com/compute/docs/instances/creating-instance-with-custom-machine-type
+    """
+    if name in MACHINE_TYPES or not (found := _CUSTOM.fullmatch(name)):
+        return MACHINE_TYPES.get(name)
+    cpus, memory = int(found[1] or 2), int(found[2] or found[3])
+    return MachineType(name, cpus, memory) if cpus and memory and not memory % 256 else None
+
 
 _FAMILIES = {
     "debian-cloud": {

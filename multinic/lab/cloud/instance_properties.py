@@ -164,7 +164,7 @@ class Properties:
         if not text:
             raise required(self._field("machineType"))
         name = name_of(text)
-        machine = catalog.MACHINE_TYPES.get(name)
+        machine = catalog.machine_type(name)
         if machine is None:
             raise invalid(self._field("machineType"), text, "The referenced machineType resource cannot be found.")
         zone = re.search(r"(?:^|/)zones/([^/]+)/", text)

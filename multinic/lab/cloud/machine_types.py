@@ -45,7 +45,7 @@ class MachineTypes(Resource):
     @override
     def get(self, call: Call) -> Answer:
         self.cloud.require_place(call.scope)
-        machine = catalog.MACHINE_TYPES.get(call.params["machineType"])
+        machine = catalog.machine_type(call.params["machineType"])
         if machine is None:
             raise not_found(self.key(call.scope, call.params["machineType"]))
         return self._machine_type(call.params["zone"], machine)

@@ -71,7 +71,8 @@ class Machines:
     def egress(self, value: Object) -> float:
         """Bits per second that an instance may send: its machine type's, times the lab's scale."""
         tier = at(value, "networkPerformanceConfig.totalEgressBandwidthTier")
-        machine_type = catalog.MACHINE_TYPES[name_of(value["machineType"])]
+        machine_type = catalog.machine_type(name_of(value["machineType"]))
+        assert machine_type, "an instance of a type that there is not cannot be made"
         return machine_type.egress(tier_1=tier == "TIER_1") * 1e9 * self._cloud.egress_scale
 
     async def start(self, key: str) -> None:

@@ -42,6 +42,7 @@ def load(cloud: Cloud, instance: Object, before: Reading, after: Reading, second
     """What the VM did between two looks, that many real seconds apart: guests and packets keep real time."""
     sent = max(0, after.sent - before.sent) / seconds
     programs = max(0.0, after.cpu - before.cpu) / seconds
-    cpus = catalog.MACHINE_TYPES[name_of(instance["machineType"])].cpus
+    machine_type = catalog.machine_type(name_of(instance["machineType"]))
+    cpus = machine_type.cpus if machine_type else 1
     packets = sent * 8 / 1e9 / cloud.egress_scale * VCPUS_PER_GBPS
     return Load(min(1.0, (programs + packets) / cpus), sent)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from multinic.lab.cloud.catalog import MACHINE_TYPES
+from multinic import machines
+from multinic.lab.cloud.catalog import MACHINE_TYPES, machine_type
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,36 @@ def test_egress(name, plain, tier_1):
 
 def test_every_machine_type_has_a_cap():
     assert all(machine.egress() >= 1 for machine in MACHINE_TYPES.values())
+
+
+def test_the_lab_has_every_machine_type_that_the_library_lets_through():
+    for series, facts in machines.SERIES.items():
+        for cpus in facts.gbps:
+            for kind in ("standard", "highcpu", "highmem"):
+                machine = machines.parse(f"{series}-{kind}-{cpus}")
+                if machine.is_known_kind and cpus in machine.sizes:
+                    found = machine_type(machine.name)
+                    assert found, machine.name
+                    assert found.egress() == machine.gbps, machine.name
+                    assert found.egress(tier_1=True) == machine.cap(tier_1=True), machine.name
+
+
+@pytest.mark.parametrize(
+    ("name", "cpus", "gbps"),
+    [
+        ("n2-custom-6-6144", 6, 10),
+        ("custom-2-4096", 2, 10),
+        ("e2-custom-small-2048", 2, 4),
+        ("n2-custom-2-65536-ext", 2, 10),
+    ],
+)
+def test_custom_machine_types(name, cpus, gbps):
+    assert machine_type(name).cpus == cpus
+    assert machine_type(name).egress() == gbps
+
+
+@pytest.mark.parametrize(
+    "name", ["n2-custom-0-4096", "n2-custom-4-1000", "c3-custom-4-8192", "n2-highcpu-128", "custom"]
+)
+def test_what_is_no_machine_type(name):
+    assert machine_type(name) is None
