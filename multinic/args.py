@@ -218,7 +218,8 @@ class UpdatesArgs(TypedDict):
     """Seconds that a new VM must have been healthy before the next one is replaced, up to 3600. Default 10."""
     wait: NotRequired[bool]
     """Let `pulumi up` wait until every group runs the new template, and fail if one cannot. Default true; always
-    false with OPPORTUNISTIC, where true is refused. Without waiting, replaced templates are left in the project,
+    false with OPPORTUNISTIC, where true is refused. An autoscaled group begins empty, so its first deployment waits
+    for no VM. Without waiting, replaced templates are left in the project,
     since a group may still use them; `multinic templates --delete` clears them, before `pulumi destroy`, since a
     template holds the subnetworks that it names."""
 
@@ -249,8 +250,8 @@ class MultinicRouterArgs(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Labels of all resources that can have them."""
     generation: NotRequired[str]
-    """Prefix of all names, such as v2. For an upgrade without a gap, declare a second router of another generation
-    beside the first with a greater `routes.priority`; once its routers are healthy, give it the smaller one. Default
+    """Prefix of all names, such as v2. For an upgrade without a gap, declare a second router of another name and
+    generation beside the first with a greater `routes.priority`; once its routers are healthy, give it the smaller one. Default
     none."""
     next_hop: NotRequired[NextHopPolicyArgs]
     """The load balancers."""

@@ -96,7 +96,7 @@ class AutoscalerMode(StrEnum):
     ONLY_SCALE_OUT = "ONLY_SCALE_OUT"
     """Never remove a VM."""
     OFF = "OFF"
-    """Keep the size as it is."""
+    """Keep the size as it is: none in a group that is made with it."""
 
 
 class MetricType(StrEnum):
