@@ -5,10 +5,13 @@ and docstrings of the components and their inputs.
 """
 
 import sys
+from collections.abc import Mapping
 from importlib.metadata import version
+from typing import Any
 
 import pulumi
 from pulumi.provider import ConstructResult, main
+from pulumi.provider.experimental.analyzer import ComponentDefinition, PropertyDefinition
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.server import ComponentInitError
 
@@ -20,7 +23,32 @@ COMPONENTS = (Endpoints, MultinicRouter, NextHop, RoutedNetworks, RouterFleet)
 
 
 class Package(ComponentProvider):
-    """The SDK's host for components, which tells wrong inputs as such."""
+    """The SDK's host for components, which leaves judging inputs to them and tells wrong ones as such."""
+
+    def map_inputs(self, inputs: pulumi.Inputs, component_def: ComponentDefinition) -> pulumi.Inputs:
+        """Returns inputs by their Python names.
+
+        The SDK's own drops unknown ones without a word, takes what is no object for an empty one, and ends at the
+        first that is missing. Here all that stays as it is, and the component tells of everything at once.
+        """
+        return {**self._renamed(inputs, component_def.inputs, component_def.inputs_mapping)}
+
+    def _renamed(
+        self, values: Mapping[str, Any], properties: Mapping[str, PropertyDefinition], names: Mapping[str, str]
+    ) -> dict[str, Any]:
+        return {
+            names.get(key, key): self._inside(value, properties[key]) if key in properties else value
+            for key, value in values.items()
+        }
+
+    def _inside(self, value: Any, described: PropertyDefinition) -> Any:
+        """Returns a value with the names inside of it changed too."""
+        if isinstance(value, list) and described.items:
+            return [self._inside(one, described.items) for one in value]
+        kind = self.get_type_definition(described) if described.ref else None
+        if kind is None or kind.enum or not isinstance(value, dict):
+            return value
+        return self._renamed(value, kind.properties, kind.properties_mapping)
 
     def construct(
         self,
