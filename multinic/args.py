@@ -251,8 +251,8 @@ class MultinicRouterArgs(TypedDict):
     """Labels of all resources that can have them."""
     generation: NotRequired[str]
     """Prefix of all names, such as v2. For an upgrade without a gap, declare a second router of another name and
-    generation beside the first with a greater `routes.priority`; once its routers are healthy, give it the smaller one. Default
-    none."""
+    generation beside the first with a greater `routes.priority`; once its routers are healthy, give it the smaller
+    one. Default none."""
     next_hop: NotRequired[NextHopPolicyArgs]
     """The load balancers."""
     routes: NotRequired[RoutesArgs]

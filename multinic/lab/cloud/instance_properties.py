@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 _METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _TAG = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_TIER_1 = {"n2": 30, "n2d": 48, "c2": 30, "c2d": 30, "c3": 44, "c3d": 30, "c4": 48, "n4": 10**6}
-"""Least vCPUs for Tier_1 by series.
-
-https://cloud.google.com/compute/docs/networking/configure-vm-with-high-bandwidth-configuration"""
 
 
 class Properties:
@@ -181,8 +177,8 @@ class Properties:
             )
         tier = (self.value.get("networkPerformanceConfig") or {}).get("totalEgressBandwidthTier")
         if tier == "TIER_1":
-            least = _TIER_1.get(name.partition("-")[0])
-            if least is None or machine.cpus < least:
+            # https://cloud.google.com/compute/docs/networking/configure-vm-with-high-bandwidth-configuration
+            if machine.egress(tier_1=True) <= machine.egress():
                 raise invalid(
                     self._field("networkPerformanceConfig.totalEgressBandwidthTier"),
                     tier,
