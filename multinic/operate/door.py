@@ -78,7 +78,7 @@ class Door:
         if self.lab:
             from google.oauth2.credentials import Credentials
 
-            return Credentials(self.token)  # type: ignore[no-untyped-call]
+            return Credentials(self.token)
         import google.auth
         from google.auth.exceptions import DefaultCredentialsError
 
@@ -108,7 +108,7 @@ class Door:
 
         root = f"{self.endpoint}/{api}" if self.lab else _ROOTS[api]
         try:
-            session: Any = AuthorizedSession(self.credentials())  # type: ignore[no-untyped-call]
+            session: Any = AuthorizedSession(self.credentials())
             with session:
                 answer = session.request(verb, f"{root}/{path}", json=body, timeout=TIMEOUT_SECONDS)
         except RefreshError:

@@ -88,7 +88,7 @@ def make(lab: Lab, name: str) -> None:
     lab.compute("POST", "global/networks", {"name": name, "autoCreateSubnetworks": False})
 
 
-def test_a_killed_lab_has_its_objects_and_its_token_again(tmp_path):
+def test_a_killed_lab_has_its_objects_and_its_token_again(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
     with daemon(folder) as (lab, process):
         make(lab, "one")
@@ -126,7 +126,7 @@ def test_a_killed_lab_has_its_objects_and_its_token_again(tmp_path):
         assert networks(lab) == ["four", "one"]
 
 
-def test_the_command_ends_when_its_lab_does(tmp_path):
+def test_the_command_ends_when_its_lab_does(tmp_path: Path) -> None:
     """It sat there for ever, without a word, when the daemon had died."""
     folder, port = tmp_path / "lab", free_port()
     line = [sys.executable, "-m", "multinic", "lab", "up", "--no-guests", "--folder", str(folder)]
@@ -147,7 +147,7 @@ def test_the_command_ends_when_its_lab_does(tmp_path):
     assert said.startswith("multinic: the lab has ended") and str(folder / "lab.log") in said
 
 
-def test_a_file_torn_by_a_power_cut_is_named(tmp_path):
+def test_a_file_torn_by_a_power_cut_is_named(tmp_path: Path) -> None:
     objects = tmp_path / "objects" / "projects" / "lab" / "global" / "networks"
     objects.mkdir(parents=True)
     for torn in (b"", b'{"name": "n', b"[]", b"1", b"\xff\xfe"):
@@ -159,7 +159,7 @@ def test_a_file_torn_by_a_power_cut_is_named(tmp_path):
     assert "Delete it and start again" in line
 
 
-def test_a_folder_that_cannot_be_one(tmp_path):
+def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     line = fails(tmp_path / "file")
     assert str(tmp_path / "file") in line
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_one(tmp_path):
 
 
 @pytest.mark.root
-def test_a_full_disk_is_said_and_mended(tmp_path):
+def test_a_full_disk_is_said_and_mended(tmp_path: Path) -> None:
     """On a file system of 256 kB that only the lab sees."""
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -130,7 +130,7 @@ def test_without_credentials_it_says_how_to_get_some(monkeypatch: pytest.MonkeyP
     from google.auth.exceptions import DefaultCredentialsError
 
     def none(**_: object) -> Never:
-        raise DefaultCredentialsError("none")  # type: ignore[no-untyped-call]
+        raise DefaultCredentialsError("none")
 
     monkeypatch.setattr(google.auth, "default", none)
     with pytest.raises(OperateError, match="gcloud auth application-default login"):

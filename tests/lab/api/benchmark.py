@@ -51,13 +51,17 @@ def objects(fleet: int) -> Iterator[Request]:
         yield "POST", f"{zone}/instanceGroupManagers", group
     for side in "ab":
         name = f"f{fleet}{side}"
-        service = {"name": name, "loadBalancingScheme": "INTERNAL", "network": f"global/networks/{name}"}
+        service: dict[str, Any] = {
+            "name": name,
+            "loadBalancingScheme": "INTERNAL",
+            "network": f"global/networks/{name}",
+        }
         service["healthChecks"] = [f"global/healthChecks/f{fleet}-traffic"]
         service["backends"] = [{"group": f"{zone}/instanceGroups/f{fleet}"} for zone in ZONES]
         yield "POST", f"{REGION}/backendServices", service
-        subnet = {"subnetwork": f"{REGION}/subnetworks/{name}"}
-        yield "POST", f"{REGION}/addresses", {"name": name, "addressType": "INTERNAL", **subnet}
-        rule = {"name": name, "loadBalancingScheme": "INTERNAL", "allPorts": True, **subnet}
+        inside = {"subnetwork": f"{REGION}/subnetworks/{name}"}
+        yield "POST", f"{REGION}/addresses", {"name": name, "addressType": "INTERNAL", **inside}
+        rule = {"name": name, "loadBalancingScheme": "INTERNAL", "allPorts": True, **inside}
         rule["backendService"] = f"{REGION}/backendServices/{name}"
         yield "POST", f"{REGION}/forwardingRules", rule
         route = {"name": name, "network": f"global/networks/{name}", "destRange": "192.168.0.0/16", "priority": 900}

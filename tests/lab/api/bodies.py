@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tests.lab.api.conftest import Door
+
 V1 = "/compute/v1/projects/lab"
 REGION, ZONE = f"{V1}/regions/us-central1", f"{V1}/zones/us-central1-a"
 IMAGE = "projects/debian-cloud/global/images/debian-12-bookworm-v20260101"
 
 
-def properties(**more):
+def properties(**more: Any) -> dict[str, Any]:
     return {
         "machineType": "n2-highcpu-4",
         "disks": [{"boot": True, "initializeParams": {"sourceImage": IMAGE}}],
@@ -18,15 +22,15 @@ def properties(**more):
     } | more
 
 
-def template(**more):
+def template(**more: Any) -> dict[str, Any]:
     return {"name": "t", "properties": properties(**more)}
 
 
-def group(**more):
+def group(**more: Any) -> dict[str, Any]:
     return {"name": "g", "targetSize": 0, "versions": [{"instanceTemplate": "global/instanceTemplates/t1"}]} | more
 
 
-def service(**more):
+def service(**more: Any) -> dict[str, Any]:
     return {
         "name": "bs",
         "loadBalancingScheme": "INTERNAL",
@@ -36,7 +40,7 @@ def service(**more):
     } | more
 
 
-def rule(**more):
+def rule(**more: Any) -> dict[str, Any]:
     return {
         "name": "fr",
         "loadBalancingScheme": "INTERNAL",
@@ -46,7 +50,7 @@ def rule(**more):
     } | more
 
 
-def route(**more):
+def route(**more: Any) -> dict[str, Any]:
     return {
         "name": "r",
         "network": "global/networks/a",
@@ -56,15 +60,15 @@ def route(**more):
     } | more
 
 
-def firewall(**more):
+def firewall(**more: Any) -> dict[str, Any]:
     return {"name": "fw", "network": "global/networks/a", "allowed": [{"IPProtocol": "tcp", "ports": ["80"]}]} | more
 
 
-def check(**more):
+def check(**more: Any) -> dict[str, Any]:
     return {"name": "hc", "type": "HTTP", "httpHealthCheck": {"port": 80}} | more
 
 
-def scaler(**policy):
+def scaler(**policy: Any) -> dict[str, Any]:
     base = {"minNumReplicas": 1, "maxNumReplicas": 2, "cpuUtilization": {"utilizationTarget": 0.5}}
     return {
         "name": "as",
@@ -73,7 +77,7 @@ def scaler(**policy):
     }
 
 
-def furnish(door):
+def furnish(door: Door) -> Door:
     """Makes networks a and b, a fleet behind a load balancer in a, a route to it."""
     for name, cidr in (("a", "10.0.0.0/24"), ("b", "10.1.0.0/24")):
         door.ok("POST", f"{V1}/global/networks", {"name": name, "autoCreateSubnetworks": False})

@@ -42,7 +42,7 @@ class Door:
         """A request that must succeed; its operation is waited for."""
         response = self.send(verb, path, body)
         assert response.status_code == 200, (verb, path, response.text)
-        answer = response.json()
+        answer: dict[str, Any] = response.json()
         conforms(verb, path, answer)
         if answer.get("kind") == "compute#operation" and answer["status"] != "DONE":
             link = answer["selfLink"].removeprefix("https://www.googleapis.com")
@@ -79,7 +79,7 @@ def conforms(verb: str, path: str, answer: Any) -> None:
         check(method.response, answer, method.name)
 
 
-def check(schema: str, value: Any, where: str) -> None:
+def check(schema: str | None, value: Any, where: str) -> None:
     documents = [document("compute.beta"), document("compute.v1")]
     assert isinstance(value, dict), where
     for name, content in value.items():
@@ -93,7 +93,14 @@ def check_value(definition: dict[str, Any], value: Any, where: str) -> None:
     if "$ref" in definition:
         check(definition["$ref"], value, where)
         return
-    kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float), "array": list, "object": dict}
+    kinds: dict[str, Any] = {
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+        "number": (int, float),
+        "array": list,
+        "object": dict,
+    }
     assert isinstance(value, kinds[definition["type"]]), f"{where}: {value!r} is no {definition['type']}"
     if definition.get("enum"):
         assert value in definition["enum"], f"{where}: {value!r} is not one of {sorted(definition['enum'])}"

@@ -50,6 +50,11 @@ def _fingerprint(method: str, *path: str) -> Callable[[Answers], Any]:
     return read
 
 
+def _fingerprinted(method: str, body: dict[str, Any]) -> Callable[[Answers], dict[str, Any]]:
+    read = _fingerprint(method)
+    return lambda answers: {"fingerprint": read(answers), **body}
+
+
 def _kind(
     resource: str, parameter: str, body: dict[str, Any], *, place: dict[str, Any] | None = None, name: str | None = None
 ) -> Iterator[OneCall]:
@@ -197,7 +202,7 @@ def _machines(project: dict[str, Any], region: dict[str, Any], zone: dict[str, A
     machine_type = {"machineType": f"zones/{ZONE}/machineTypes/n2-highcpu-4"}
     yield OneCall("instances.setMachineType", this, machine_type)
     yield OneCall("instances.setMinCpuPlatform", this, {"minCpuPlatform": "Intel Ice Lake"})
-    default = {"email": "470470470470-compute@developer.gserviceaccount.com"}
+    default: dict[str, Any] = {"email": "470470470470-compute@developer.gserviceaccount.com"}
     default["scopes"] = ["https://www.googleapis.com/auth/cloud-platform"]
     yield OneCall("instances.setServiceAccount", this, default)
     yield OneCall("instances.setScheduling", this, {**vm["scheduling"], "instanceTerminationAction": "STOP"})
@@ -216,7 +221,7 @@ def _balancing(project: dict[str, Any], region: dict[str, Any]) -> Iterator[OneC
         this = {**project, **where, "healthCheck": "hc"}
         yield OneCall(f"{resource}.patch", this, {"checkIntervalSec": 7})
         yield OneCall(f"{resource}.update", this, {**check, "checkIntervalSec": 8})
-    service = {"name": "bs", "loadBalancingScheme": "INTERNAL", "network": "global/networks/net"}
+    service: dict[str, Any] = {"name": "bs", "loadBalancingScheme": "INTERNAL", "network": "global/networks/net"}
     service["healthChecks"] = ["global/healthChecks/hc"]
     yield from _kind("regionBackendServices", "backendService", service, place={"region": REGION})
     this = {**region, "backendService": "bs"}
@@ -252,10 +257,8 @@ def _groups(zone: dict[str, Any], region: dict[str, Any]) -> Iterator[OneCall]:
         kept = {key: value for key, value in where.items() if key != "project"}
         yield from _kind(managers, "instanceGroupManager", body, place=kept)
         this = {**where, "instanceGroupManager": "fleet"}
-        read = _fingerprint(f"{managers}.get")
-        policy = {"updatePolicy": {"type": "PROACTIVE"}}
         yield OneCall(
-            f"{managers}.patch", this, lambda last, read=read, policy=policy: {"fingerprint": read(last), **policy}
+            f"{managers}.patch", this, _fingerprinted(f"{managers}.get", {"updatePolicy": {"type": "PROACTIVE"}})
         )
         yield OneCall(f"{managers}.resize", {**this, "size": 4})
         yield OneCall(f"{managers}.setInstanceTemplate", this, {"instanceTemplate": "global/instanceTemplates/t1"})
@@ -354,7 +357,7 @@ def newer() -> dict[str, list[OneCall]]:
     account = {"name": ACCOUNT}
     policy = {"bindings": [{"role": "roles/logging.logWriter", "members": ["user:somebody@example.com"]}]}
     entry = {"logName": "projects/lab/logs/multinic", "jsonPayload": {"message": "drained"}, "severity": "INFO"}
-    service = {"name": "projects/lab/services/compute.googleapis.com"}
+    service: dict[str, Any] = {"name": "projects/lab/services/compute.googleapis.com"}
     interval = {"interval.startTime": "2026-11-01T00:00:00Z", "interval.endTime": "2026-11-01T01:00:00Z"}
     cpu = 'metric.type = "compute.googleapis.com/instance/cpu/utilization"'
     return {

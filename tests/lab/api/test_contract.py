@@ -6,6 +6,9 @@ import inspect
 import json
 import re
 import typing
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import google_auth_httplib2
 import httplib2
@@ -28,13 +31,13 @@ from tests.lab.api.conftest import check
 class Discovered:
     """google-api-python-client, from the discovery document that it ships."""
 
-    def __init__(self, endpoint, token, path, api, version):
+    def __init__(self, endpoint: str, token: str, path: str, api: str, version: str) -> None:
         http = google_auth_httplib2.AuthorizedHttp(Credentials(token), httplib2.Http())
-        self._resources = {}
+        self._resources: dict[str, Any] = {}
         options = {"api_endpoint": f"{endpoint}/{path}"}
         self._service = discovery.build_from_document(get_static_doc(api, version), http=http, client_options=options)
 
-    def call(self, method, params, body):
+    def call(self, method: str, params: dict[str, Any], body: dict[str, Any] | None) -> Any:
         resource, _, name = method.rpartition(".")
         target = self._resource(resource)
         given = {key.replace(".", "_"): value for key, value in params.items()}
@@ -47,14 +50,14 @@ class Discovered:
         # What has no answer in the document comes as it was sent.
         return json.loads(answer) if isinstance(answer, bytes) else answer
 
-    def _resource(self, path):
+    def _resource(self, path: str) -> Any:
         # The library writes all methods of a resource anew for each look at it, so look once.
         if path not in self._resources:
             parent, _, name = path.rpartition(".")
             self._resources[path] = getattr(self._resource(parent) if parent else self._service, name)()
         return self._resources[path]
 
-    def close(self):
+    def close(self) -> None:
         self._service.close()
 
 
@@ -65,11 +68,11 @@ class Refused(Exception):  # noqa: N818 - what the lab does, not what went wrong
 class CloudClient:
     """google-cloud-compute: parameters and body become its messages, its answer becomes JSON again."""
 
-    def __init__(self, endpoint, token):
+    def __init__(self, endpoint: str, token: str) -> None:
         self._options = {"client_options": {"api_endpoint": endpoint}, "credentials": Credentials(token)}
-        self._clients = {}
+        self._clients: dict[str, Any] = {}
 
-    def call(self, method, params, body):
+    def call(self, method: str, params: dict[str, Any], body: dict[str, Any] | None) -> Any:
         resource, _, name = method.partition(".")
         if resource not in self._clients:
             kind = getattr(compute_v1, f"{resource[0].upper()}{resource[1:]}Client")
@@ -94,11 +97,11 @@ class CloudClient:
         )
 
     @staticmethod
-    def _message(function):
+    def _message(function: Callable[..., Any]) -> Any:
         annotation = inspect.signature(function).parameters["request"].annotation
         return next(kind for kind in typing.get_args(annotation) if hasattr(kind, "meta"))
 
-    def close(self):
+    def close(self) -> None:
         for client in self._clients.values():
             client.transport.close()
 
@@ -106,13 +109,15 @@ class CloudClient:
 every_call_seconds = 120
 
 
-def snake(name):
+def snake(name: str) -> str:
     return re.sub(r"([A-Z])", r"_\1", name).lower()
 
 
-def go_through(client, calls, document_name=None):
+def go_through(
+    client: Discovered | CloudClient, calls: Iterable[every_call.OneCall], document_name: str | None = None
+) -> set[str]:
     """Sends all calls and returns their methods; each must succeed, or be refused as it says."""
-    answers = {}
+    answers: every_call.Answers = {}
     for one in calls:
         params, body = every_call.filled(one, answers)
         if one.refused is not None:
@@ -130,7 +135,9 @@ def go_through(client, calls, document_name=None):
 
 # The stand-ins, and so most other tests, go by beta.
 @pytest.mark.parametrize("version", ["v1", pytest.param("beta", marks=pytest.mark.slow)])
-def test_google_api_python_client_calls_every_method_of_compute_engine(endpoint, token, tmp_path, version):
+def test_google_api_python_client_calls_every_method_of_compute_engine(
+    endpoint: str, token: str, tmp_path: Path, version: str
+) -> None:
     client = Discovered(endpoint, token, f"compute/{version}/", "compute", version)
     try:
         called = go_through(client, every_call.compute(), f"compute.{version}")
@@ -139,7 +146,7 @@ def test_google_api_python_client_calls_every_method_of_compute_engine(endpoint,
     assert called == Cloud(tmp_path / "another", NoMachines()).serves()
 
 
-def test_google_cloud_compute_calls_every_method(endpoint, token, tmp_path):
+def test_google_cloud_compute_calls_every_method(endpoint: str, token: str, tmp_path: Path) -> None:
     client = CloudClient(endpoint, token)
     try:
         called = go_through(client, every_call.compute())
@@ -148,7 +155,7 @@ def test_google_cloud_compute_calls_every_method(endpoint, token, tmp_path):
     assert called == Cloud(tmp_path / "another", NoMachines()).serves()
 
 
-def test_google_api_python_client_calls_every_method_of_the_other_apis(endpoint, token):
+def test_google_api_python_client_calls_every_method_of_the_other_apis(endpoint: str, token: str) -> None:
     calls = every_call.newer()
     assert calls.keys() == SERVICES.keys()
     for name, service in SERVICES.items():

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import string
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from multinic.lab.api.app import SERVICES
-from multinic.lab.api.documents import document
+from multinic.lab.api.documents import Document, document
+from multinic.lab.cloud import Cloud
+from tests.lab.api.conftest import Door
 
 QUICK = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -39,8 +44,12 @@ JSON = st.recursive(
 )
 
 
+Request = tuple[str, str, Any, dict[str, str]]
+"""Verb, path, body and headers."""
+
+
 @st.composite
-def plausible(draw, found, schema, depth=0):
+def plausible(draw: st.DrawFn, found: Document, schema: str, depth: int = 0) -> dict[str, Any]:
     """A body of a schema: mostly of the right types, now and then not."""
     properties = found.schemas[schema].get("properties", {})
     names = draw(st.lists(st.sampled_from(sorted(properties)), max_size=8, unique=True)) if properties else []
@@ -50,14 +59,14 @@ def plausible(draw, found, schema, depth=0):
     return body
 
 
-def value(found, definition, depth):
+def value(found: Document, definition: dict[str, Any], depth: int) -> SearchStrategy[Any]:
     if depth > 3:
         return st.none()
     likely = likely_value(found, definition, depth)
     return st.one_of(likely, likely, likely, JSON)
 
 
-def likely_value(found, definition, depth):
+def likely_value(found: Document, definition: dict[str, Any], depth: int) -> SearchStrategy[Any]:
     if "$ref" in definition:
         return plausible(found, definition["$ref"], depth + 1)
     if definition.get("enum"):
@@ -111,7 +120,7 @@ HEADERS = st.sampled_from(
 
 
 @st.composite
-def requests(draw, api, name):
+def requests(draw: st.DrawFn, api: str, name: str) -> Request:
     """A request for one method: path, query and body mostly right."""
     document_name, prefix = APIS[api]
     found = document(document_name)
@@ -130,7 +139,7 @@ def requests(draw, api, name):
 
 
 @pytest.fixture
-def furnished(door):
+def furnished(door: Door) -> Door:
     """Something to change and to refer to: what the plugin's requests create, under names that the fuzz uses."""
     base = "/compute/v1/projects/lab"
     image = "projects/debian-cloud/global/images/debian-12-bookworm-v20260101"
@@ -177,21 +186,21 @@ def furnished(door):
     return door
 
 
-def served(cloud):
+def served(cloud: Cloud) -> list[tuple[str, str]]:
     """(API, method) of everything that is served."""
     compute = [(api, name) for api in ("v1", "beta") for name in sorted(cloud.serves())]
     return compute + [(api, name) for api, service in SERVICES.items() for name in sorted(service.methods)]
 
 
-def test_no_request_breaks_the_lab(furnished):
+def test_no_request_breaks_the_lab(furnished: Door) -> None:
     for api, name in served(furnished.cloud):
         goes_well(furnished, requests(api, name))
 
 
-def goes_well(door, strategy):
+def goes_well(door: Door, strategy: SearchStrategy[Request]) -> None:
     @settings(QUICK, max_examples=ROUNDS, database=None, phases=[Phase.generate, Phase.shrink])
     @given(request=strategy)
-    def check(request):
+    def check(request: Request) -> None:
         verb, path, body, headers = request
         response = door.send(verb, path, body, headers=headers)
         told = (verb, path, body, headers, response.text)
@@ -206,7 +215,7 @@ def goes_well(door, strategy):
 
 @QUICK
 @given(raw=st.binary(max_size=200), path=st.text(max_size=60))
-def test_no_bytes_break_the_door(door, raw, path):
+def test_no_bytes_break_the_door(door: Door, raw: bytes, path: str) -> None:
     response = door.send("POST", "/compute/v1/projects/lab/global/networks", content=raw)
     assert response.status_code in (200, 400)
     safe = "".join(c for c in path if c.isprintable() and c not in "?#\\[]@:")
@@ -214,7 +223,7 @@ def test_no_bytes_break_the_door(door, raw, path):
 
 
 @pytest.mark.parametrize("name", ["../../../escape", "..%2f..%2fescape", "/etc/passwd", "a/b", ".", ".."])
-def test_no_name_leaves_the_folder(door, name, tmp_path):
+def test_no_name_leaves_the_folder(door: Door, name: str, tmp_path: Path) -> None:
     before = set(tmp_path.parent.iterdir())
     door.send("POST", "/compute/v1/projects/lab/global/networks", {"name": name, "autoCreateSubnetworks": False})
     door.send("POST", "/iam/v1/projects/lab/serviceAccounts", {"accountId": name})
@@ -225,7 +234,7 @@ def test_no_name_leaves_the_folder(door, name, tmp_path):
     assert not [p for p in objects if "escape" in p.name or "passwd" in p.name]
 
 
-def test_deep_and_big_bodies(door):
+def test_deep_and_big_bodies(door: Door) -> None:
     path = "/compute/v1/projects/lab/global/networks"
     deep = b'{"a":' * 5000 + b"1" + b"}" * 5000
     assert door.send("POST", path, content=deep).status_code == 400

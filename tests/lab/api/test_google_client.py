@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
+
 import pytest
 from google.api_core import exceptions
+from google.api_core.extended_operation import ExtendedOperation
 from google.auth.exceptions import RefreshError
 from google.cloud import compute_v1 as gce
 from google.oauth2.credentials import Credentials
 
 PROJECT, REGION, ZONE = "lab", "us-central1", "us-central1-a"
 PATIENCE = 60
+Client = TypeVar("Client")
+
+
+class Clients(Protocol):
+    """Makes clients: ``client(gce.NetworksClient)``."""
+
+    def __call__(self, kind: Callable[..., Client], /) -> Client: ...
 
 
 @pytest.fixture
-def client(endpoint, token):
-    """Makes clients: ``client(gce.NetworksClient)``."""
-    made = []
+def client(endpoint: str, token: str) -> Iterator[Clients]:
+    made: list[Any] = []
 
-    def make(kind):
+    def make(kind: Callable[..., Client]) -> Client:
         one = kind(client_options={"api_endpoint": endpoint}, credentials=Credentials(token))
         made.append(one)
         return one
@@ -27,12 +37,12 @@ def client(endpoint, token):
         one.transport.close()
 
 
-def done(operation):
+def done(operation: ExtendedOperation) -> None:
     operation.result(timeout=PATIENCE)
     assert operation.done()
 
 
-def test_a_fleet_from_nothing_to_nothing(client):
+def test_a_fleet_from_nothing_to_nothing(client: Clients) -> None:
     networks, subnetworks = client(gce.NetworksClient), client(gce.SubnetworksClient)
     firewalls, routes = client(gce.FirewallsClient), client(gce.RoutesClient)
     checks, region_checks = client(gce.HealthChecksClient), client(gce.RegionHealthChecksClient)
@@ -40,7 +50,7 @@ def test_a_fleet_from_nothing_to_nothing(client):
     autoscalers, services = client(gce.AutoscalersClient), client(gce.RegionBackendServicesClient)
     rules, addresses = client(gce.ForwardingRulesClient), client(gce.AddressesClient)
     instances = client(gce.InstancesClient)
-    here = {"project": PROJECT}
+    here: dict[str, Any] = {"project": PROJECT}
     for name, cidr in (("a", "10.0.0.0/24"), ("b", "10.1.0.0/24")):
         network = gce.Network(name=name, auto_create_subnetworks=False, mtu=8896)
         done(networks.insert(**here, network_resource=network))
@@ -146,7 +156,7 @@ def test_a_fleet_from_nothing_to_nothing(client):
         done(networks.delete(**here, network=name))
 
 
-def test_an_instance_by_hand(client):
+def test_an_instance_by_hand(client: Clients) -> None:
     networks, instances = client(gce.NetworksClient), client(gce.InstancesClient)
     done(networks.insert(project=PROJECT, network_resource=gce.Network(name="auto", auto_create_subnetworks=True)))
     disk = gce.AttachedDisk(boot=True, auto_delete=True)
@@ -160,7 +170,7 @@ def test_an_instance_by_hand(client):
         network_interfaces=[gce.NetworkInterface(network="global/networks/auto")],
         labels={"a": "b"},
     )
-    where = {"project": PROJECT, "zone": ZONE}
+    where: dict[str, Any] = {"project": PROJECT, "zone": ZONE}
     done(instances.insert(**where, instance_resource=body))
     got = instances.get(**where, instance="vm")
     assert got.status == "RUNNING"
@@ -190,7 +200,7 @@ def test_an_instance_by_hand(client):
     assert list(instances.list(**where)) == []
 
 
-def test_lists_come_in_pages(client):
+def test_lists_come_in_pages(client: Clients) -> None:
     networks = client(gce.NetworksClient)
     names = [f"net-{index}" for index in range(7)]
     for name in names:
@@ -200,7 +210,7 @@ def test_lists_come_in_pages(client):
     assert [one.name for one in networks.list(request={"project": PROJECT, "max_results": 2})] == names
 
 
-def test_what_google_cloud_has_by_itself(client):
+def test_what_google_cloud_has_by_itself(client: Clients) -> None:
     zones = [zone.name for zone in client(gce.ZonesClient).list(project=PROJECT)]
     assert {"us-central1-a", "us-central1-ai1a", "europe-west1-d"} <= set(zones)
     assert client(gce.RegionsClient).get(project=PROJECT, region=REGION).status == "UP"
@@ -213,7 +223,7 @@ def test_what_google_cloud_has_by_itself(client):
         client(gce.NetworksClient).list(project="another").items  # noqa: B018 - the request is the point
 
 
-def test_the_token_is_needed(endpoint):
+def test_the_token_is_needed(endpoint: str) -> None:
     stranger = gce.NetworksClient(client_options={"api_endpoint": endpoint}, credentials=Credentials("guessed"))
     # Refused with 401, upon which the library tries to get a new token.
     with pytest.raises(RefreshError):
@@ -221,6 +231,6 @@ def test_the_token_is_needed(endpoint):
     stranger.transport.close()
 
 
-def test_what_is_not_served_says_so(client):
+def test_what_is_not_served_says_so(client: Clients) -> None:
     with pytest.raises(exceptions.GoogleAPICallError, match=r"does not serve compute\.snapshots\.list"):
         list(client(gce.SnapshotsClient).list(project=PROJECT))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+
+from tests.lab.api.conftest import Door
 
 BASE = "/compute/v1/projects/lab"
 INSTANCES = f"{BASE}/zones/us-central1-a/instances"
@@ -13,7 +16,7 @@ ENABLED = {"items": [{"key": "enable-guest-attributes", "value": "TRUE"}]}
 
 
 @pytest.fixture
-def vm(door):
+def vm(door: Door) -> Door:
     door.ok("POST", f"{BASE}/global/networks", {"name": "net", "autoCreateSubnetworks": False})
     subnet = {"name": "sub", "network": "global/networks/net", "ipCidrRange": "10.0.0.0/24"}
     door.ok("POST", f"{BASE}/regions/us-central1/subnetworks", subnet)
@@ -32,11 +35,18 @@ def vm(door):
     return door
 
 
-def read(door, query):
+def read(door: Door, query: str) -> dict[str, Any]:
     return door.ok("GET", f"{INSTANCES}/vm/getGuestAttributes?{query}")
 
 
-def test_written_read_and_deleted(vm):
+def instance(door: Door) -> dict[str, Any]:
+    tree = door.cloud.metadata(KEY)
+    assert tree is not None
+    found: dict[str, Any] = tree["instance"]
+    return found
+
+
+def test_written_read_and_deleted(vm: Door) -> None:
     change = vm.cloud.guest_attributes.change
     assert vm.refused("GET", f"{INSTANCES}/vm/getGuestAttributes")[:2] == (404, "notFound")
     fingerprint = vm.ok("GET", f"{INSTANCES}/vm")["fingerprint"]
@@ -59,7 +69,7 @@ def test_written_read_and_deleted(vm):
         assert vm.refused("GET", f"{INSTANCES}/vm/getGuestAttributes?{query}")[0] == 404
 
     # The VM reads them too, and they are on disk with it.
-    assert vm.cloud.metadata(KEY)["instance"]["guestAttributes"]["keys"] == {"rsa": "AA"}
+    assert instance(vm)["guestAttributes"]["keys"] == {"rsa": "AA"}
     (record,) = vm.cloud.folder.rglob("instances/vm.json")
     assert json.loads(record.read_text())["_guestAttributes"]["boot"] == {"state": "ready", "took": "12"}
     assert change(KEY, "keys", "rsa", None) == (200, "")
@@ -67,7 +77,7 @@ def test_written_read_and_deleted(vm):
     assert vm.refused("GET", f"{INSTANCES}/vm/getGuestAttributes?queryPath=keys/")[0] == 404
 
 
-def test_only_where_enabled_and_within_limits(vm):
+def test_only_where_enabled_and_within_limits(vm: Door) -> None:
     change = vm.cloud.guest_attributes.change
     assert change(KEY, "a b", "k", "x")[0] == 400
     assert change(KEY, "a", "k" * 129, "x")[0] == 400
@@ -82,4 +92,4 @@ def test_only_where_enabled_and_within_limits(vm):
     vm.ok("POST", f"{INSTANCES}/vm/setMetadata", {"fingerprint": metadata["fingerprint"], "items": []})
     assert change(KEY, "a", "one", "y")[0] == 403
     assert vm.refused("GET", f"{INSTANCES}/vm/getGuestAttributes?queryPath=a/")[0] == 404
-    assert "guestAttributes" not in vm.cloud.metadata(KEY)["instance"]
+    assert "guestAttributes" not in instance(vm)

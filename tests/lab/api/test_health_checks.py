@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from tests.lab.api.conftest import Door
 
 CHECKS = "/compute/v1/projects/lab/global/healthChecks"
 
@@ -16,17 +20,20 @@ CHECKS = "/compute/v1/projects/lab/global/healthChecks"
         ("SSL", {"request": "a", "response": "b"}, 443, {"http": False, "tls": True, "request": "a", "response": "b"}),
     ],
 )
-def test_each_type_is_probed_as_it_says(door, kind, given, port, told):
+def test_each_type_is_probed_as_it_says(
+    door: Door, kind: str, given: dict[str, Any], port: int, told: dict[str, Any]
+) -> None:
     body = f"{kind.lower()}HealthCheck"
     door.ok("POST", CHECKS, {"name": "hc", "type": kind, body: given})
     got = door.ok("GET", f"{CHECKS}/hc")
     assert (got["type"], got[body]["port"]) == (kind, port)
     check = door.cloud.health_checks.read("projects/lab/global/healthChecks/hc")
+    assert check is not None
     assert {name: getattr(check, name) for name in told} == told
     assert check.port == port
 
 
-def test_a_check_may_become_one_of_another_type(door):
+def test_a_check_may_become_one_of_another_type(door: Door) -> None:
     """The plugin sends a changed type as PUT of the whole."""
     door.ok("POST", CHECKS, {"name": "hc", "type": "TCP", "tcpHealthCheck": {"port": 22}})
     door.ok("PUT", f"{CHECKS}/hc", {"name": "hc", "type": "HTTP", "httpHealthCheck": {"port": 9000}})
@@ -45,7 +52,7 @@ def test_a_check_may_become_one_of_another_type(door):
         ("TCP", {"request": "é"}, "1024 ASCII"),
     ],
 )
-def test_what_no_check_may_say(door, kind, given, sentence):
+def test_what_no_check_may_say(door: Door, kind: str, given: dict[str, Any], sentence: str) -> None:
     code, reason, message = door.refused(
         "POST", CHECKS, {"name": "hc", "type": kind, f"{kind.lower()}HealthCheck": given}
     )
@@ -53,11 +60,11 @@ def test_what_no_check_may_say(door, kind, given, sentence):
 
 
 @pytest.mark.parametrize(("kind", "body"), [("HTTP2", "http2HealthCheck"), ("GRPC", "grpcHealthCheck")])
-def test_types_that_are_not_probed_are_not_served(door, kind, body):
+def test_types_that_are_not_probed_are_not_served(door: Door, kind: str, body: str) -> None:
     assert door.refused("POST", CHECKS, {"name": "hc", "type": kind, body: {"port": 80}})[:2] == (501, "notImplemented")
 
 
-def test_the_serving_port_is_for_proxies(door):
+def test_the_serving_port_is_for_proxies(door: Door) -> None:
     spec = {"portSpecification": "USE_SERVING_PORT"}
     door.ok("POST", CHECKS, {"name": "serving", "type": "HTTP", "httpHealthCheck": spec})
     door.ok("POST", CHECKS, {"name": "hc", "type": "HTTP", "httpHealthCheck": {"port": 80}})

@@ -6,13 +6,20 @@ compute.v1, for instance ``Subnetwork.fingerprint``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from tests.lab.api.conftest import Door
+
+Made = tuple[str, dict[str, Any]]
+"""A collection, and the body of what is made in it."""
 V1 = "/compute/v1/projects/lab"
 REGION, ZONE = f"{V1}/regions/us-central1", f"{V1}/zones/us-central1-a"
 IMAGE = "projects/debian-cloud/global/images/debian-12-bookworm-v20260101"
 SUBNET = "regions/us-central1/subnetworks/s"
-DISK = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": IMAGE}}
+DISK: dict[str, Any] = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": IMAGE}}
 MACHINE = {"machineType": "e2-small", "disks": [DISK], "networkInterfaces": [{"subnetwork": SUBNET}]}
 VM = {**MACHINE, "name": "vm", "machineType": "zones/us-central1-a/machineTypes/e2-small"}
 CHECK = {"name": "hc", "type": "HTTP", "httpHealthCheck": {"port": 80}}
@@ -53,7 +60,7 @@ PLACE = {
 }
 
 
-def path(collection, name=""):
+def path(collection: str, name: str = "") -> str:
     return f"{PLACE.get(collection, REGION)}/{collection}" + (f"/{name}" if name else "")
 
 
@@ -154,7 +161,7 @@ USES = [
 
 
 @pytest.mark.parametrize(("made", "used"), USES, ids=[f"{made[-1][0]} uses {used}" for made, used in USES])
-def test_what_is_used_stays(door, made, used):
+def test_what_is_used_stays(door: Door, made: Sequence[Made], used: str) -> None:
     for collection, body in made:
         door.ok("POST", path(collection), body)
     target = path(*used.split("/"))
@@ -199,7 +206,9 @@ CHANGES = [
 @pytest.mark.parametrize(
     ("made", "verb", "action", "field", "body"), CHANGES, ids=[f"{c[1]} {c[0][-1][0]}{c[2]}" for c in CHANGES]
 )
-def test_a_stale_fingerprint_is_refused(door, made, verb, action, field, body):
+def test_a_stale_fingerprint_is_refused(
+    door: Door, made: Sequence[Made], verb: str, action: str, field: str, body: dict[str, Any]
+) -> None:
     for collection, one in made:
         door.ok("POST", path(collection, ""), one)
     target = path(made[-1][0], made[-1][1]["name"])
@@ -239,7 +248,7 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("collection", "body", "words"), MISSING, ids=[f"{c} {w}" for c, _, w in MISSING])
-def test_a_missing_reference_is_named(door, collection, body, words):
+def test_a_missing_reference_is_named(door: Door, collection: str, body: dict[str, Any], words: str) -> None:
     door.ok("POST", path("networks"), NETWORK[1])
     code, reason, message = door.refused("POST", path(collection), body)
     assert (code, reason) in {(404, "notFound"), (400, "invalid")}
@@ -252,7 +261,7 @@ def test_a_missing_reference_is_named(door, collection, body, words):
     [NETWORK, SUBNETWORK, ("firewalls", FIREWALL), ("healthChecks", CHECK), ("addresses", ADDRESS), TEMPLATE],
     ids=lambda v: v if isinstance(v, str) else "",
 )
-def test_names(door, collection, body):
+def test_names(door: Door, collection: str, body: dict[str, Any]) -> None:
     door.ok("POST", path("networks"), NETWORK[1])
     if collection != "networks":
         door.ok("POST", path("subnetworks"), {**SUBNETWORK[1], "ipCidrRange": "10.0.0.0/25"})
@@ -268,19 +277,19 @@ def test_names(door, collection, body):
     assert door.refused("POST", path(collection), longest)[:2] == (409, "alreadyExists")
 
 
-def numbered(count, text="t{}"):
+def numbered(count: int, text: str = "t{}") -> list[str]:
     return [text.format(index) for index in range(count)]
 
 
-def ranges(*texts):
+def ranges(*texts: str) -> list[dict[str, str]]:
     return [{"rangeName": f"r{index}", "ipCidrRange": text} for index, text in enumerate(texts)]
 
 
-def disk_of(gigabytes):
+def disk_of(gigabytes: int) -> dict[str, Any]:
     return {"disks": [{**DISK, "initializeParams": {**DISK["initializeParams"], "diskSizeGb": str(gigabytes)}}]}
 
 
-def properties(**more):
+def properties(**more: Any) -> dict[str, Any]:
     return {"name": "x", "properties": {**MACHINE, **more}}
 
 
@@ -319,7 +328,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("collection", "body", "words"), LIMITS, ids=[f"{c} {w}" for c, _, w in LIMITS])
-def test_exceeded_limits(door, collection, body, words):
+def test_exceeded_limits(door: Door, collection: str, body: dict[str, Any], words: str) -> None:
     for made, one in (*BALANCER, TEMPLATE):
         door.ok("POST", path(made), one)
     if collection == "subnetworks":
@@ -330,7 +339,7 @@ def test_exceeded_limits(door, collection, body, words):
     assert door.refused("GET", path(collection, body["name"]))[0] == 404
 
 
-def test_a_change_cannot_rename(door):
+def test_a_change_cannot_rename(door: Door) -> None:
     for made, one in BALANCER:
         door.ok("POST", path(made), one)
     for collection, name in (("networks", "n"), ("backendServices", "bs"), ("healthChecks", "hc")):
@@ -342,7 +351,7 @@ def test_a_change_cannot_rename(door):
     assert (code, reason) == (400, "invalid")
 
 
-def test_what_is_asked_of_a_packet_is_checked(door):
+def test_what_is_asked_of_a_packet_is_checked(door: Door) -> None:
     door.ok("POST", path("networks"), NETWORK[1])
     door.ok("POST", path("subnetworks"), SUBNETWORK[1])
     door.ok("POST", path("instances"), VM)

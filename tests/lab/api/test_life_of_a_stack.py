@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.lab.api.conftest import Door
 
 REQUESTS = json.loads((Path(__file__).parent / "requests.json").read_text())
 
@@ -18,11 +21,12 @@ REQUESTS = json.loads((Path(__file__).parent / "requests.json").read_text())
 class Replay:
     """Sends requests as the plugin would, with what it would have read before."""
 
-    def __init__(self, door, prefix="/compute/beta/"):
-        self.door, self.prefix, self.known = door, prefix, {}
-        self.prints = {}
+    def __init__(self, door: Door, prefix: str = "/compute/beta/") -> None:
+        self.door, self.prefix = door, prefix
+        self.known: dict[str, str] = {}
+        self.prints: dict[str, str] = {}
 
-    def send(self, request):
+    def send(self, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         path = self._fill(request["path"]).replace("/compute/beta/", self.prefix)
         if "{print}" in json.dumps(request["body"]):
             self._read_print(path)
@@ -38,10 +42,10 @@ class Replay:
             self.known["etag"] = answer["etag"]
         return path, answer
 
-    def _fill(self, text):
+    def _fill(self, text: str) -> str:
         return re.sub(r"\{([\w-]+)\}", lambda m: self.known[m[1]], text)
 
-    def _read_print(self, path):
+    def _read_print(self, path: str) -> None:
         owner, _, action = path.rpartition("/")
         if not action.startswith("set"):
             # From its state: of a group that is before its autoscaler came and set the size.
@@ -55,12 +59,12 @@ class Replay:
         }
         self.known["print"] = prints[action]()
 
-    def steps(self, *names):
+    def steps(self, *names: str) -> list[tuple[str, dict[str, Any]]]:
         return [self.send(request) for request in REQUESTS if request["step"] in names]
 
 
 @pytest.mark.parametrize("prefix", ["/compute/beta/", "/compute/v1/"])
-def test_created_updated_destroyed(door, prefix):
+def test_created_updated_destroyed(door: Door, prefix: str) -> None:
     replay = Replay(door, prefix)
     replay.steps("create")
     replay.steps("update")
@@ -73,7 +77,7 @@ def test_created_updated_destroyed(door, prefix):
     assert left == []
 
 
-def test_what_the_plugin_sent_is_what_it_reads(door):
+def test_what_the_plugin_sent_is_what_it_reads(door: Door) -> None:
     """A field that comes back otherwise is a difference in every preview."""
     replay = Replay(door)
     replay.steps("create")
@@ -97,7 +101,7 @@ def test_what_the_plugin_sent_is_what_it_reads(door):
             assert _same(sent, got.get(field)), (name, field, sent, got.get(field))
 
 
-def _same(sent, got):
+def _same(sent: Any, got: Any) -> bool:
     if isinstance(sent, dict):
         return all(
             _same(value, (got or {}).get(key))
@@ -109,13 +113,13 @@ def _same(sent, got):
     if isinstance(sent, str) and isinstance(got, str) and "projects/" in sent:
         tail = sent[sent.index("projects/") :]
         return got.endswith(tail)
-    return sent == got
+    return bool(sent == got)
 
 
 UNREAD = {"deleteBgpAlwaysCompareMed", "metadataFields", "onRepair", "preservedState", "workloadPolicy"}
 
 
-def test_groups_reach_what_the_plugin_waits_for(door):
+def test_groups_reach_what_the_plugin_waits_for(door: Door) -> None:
     Replay(door).steps("create", "update")
     path = "/compute/beta/projects/lab/zones/us-central1-b/instanceGroupManagers/fleet-b"
     for _ in range(2000):
@@ -127,7 +131,7 @@ def test_groups_reach_what_the_plugin_waits_for(door):
     assert group["currentActions"]["none"] == 3
 
 
-def test_templates_are_read_by_name_number_and_unique_link(door):
+def test_templates_are_read_by_name_number_and_unique_link(door: Door) -> None:
     Replay(door).steps("create")
     base = "/compute/v1/projects/lab/global/instanceTemplates/"
     template = door.ok("GET", base + "router-1")
@@ -143,7 +147,7 @@ def test_templates_are_read_by_name_number_and_unique_link(door):
     assert door.refused("GET", base + "123456")[:2] == (404, "notFound")
 
 
-def test_what_the_plugin_changes_of_a_stopped_instance_and_of_a_groups_ports(door):
+def test_what_the_plugin_changes_of_a_stopped_instance_and_of_a_groups_ports(door: Door) -> None:
     Replay(door).steps("create")
     base = "/compute/beta/projects/lab/zones/us-central1-a"
     client = f"{base}/instances/client"

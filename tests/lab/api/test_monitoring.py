@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+
+from tests.lab.api.conftest import Door
 
 PATH = "/monitoring/v3/projects/lab/timeSeries"
 BEGAN = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -17,7 +20,7 @@ BYTES_A_MINUTE = 5 * 10**9 // 8 * 60
 
 
 @pytest.fixture
-def busy(door):
+def busy(door: Door, monkeypatch: pytest.MonkeyPatch) -> Door:
     """VMs vm-a and vm-b in two zones: vm-a sent 5 Gbit/s for four minutes and received half of that, vm-b nothing."""
     door.ok("POST", "/compute/v1/projects/lab/global/networks", {"name": "auto", "autoCreateSubnetworks": True})
     image = "projects/debian-cloud/global/images/family/debian-12"
@@ -32,25 +35,30 @@ def busy(door):
         door.ok("POST", f"/compute/v1/projects/lab/{zone}/instances", body)
     minute = 0
     substrate = door.cloud.substrate
-    substrate.egress_bytes = lambda key: minute * BYTES_A_MINUTE if key.endswith("vm-a") else 0
-    substrate.ingress_bytes = lambda key: minute * BYTES_A_MINUTE // 2 if key.endswith("vm-a") else 0
+
+    def sent(key: str) -> int:
+        return minute * BYTES_A_MINUTE if key.endswith("vm-a") else 0
+
+    monkeypatch.setattr(substrate, "egress_bytes", sent)
+    monkeypatch.setattr(substrate, "ingress_bytes", lambda key: sent(key) // 2)
     door.cloud.metrics._records.clear()
     for minute in range(5):
         door.cloud.metrics.sample(BEGAN + timedelta(minutes=minute))
     return door
 
 
-def listed(door, metric, more="", **params):
+def listed(door: Door, metric: str, more: str = "", **params: str) -> list[dict[str, Any]]:
     response = door.send("GET", PATH, params={"filter": f'metric.type = "{metric}"{more}', **INTERVAL, **params})
     assert response.status_code == 200, response.text
-    return response.json().get("timeSeries", [])
+    found: list[dict[str, Any]] = response.json().get("timeSeries", [])
+    return found
 
 
-def values(series):
+def values(series: dict[str, Any]) -> list[float]:
     return [float(next(iter(point["value"].values()))) for point in series.get("points", [])]
 
 
-def test_points_are_what_the_vms_did(busy):
+def test_points_are_what_the_vms_did(busy: Door) -> None:
     first, second = listed(busy, CPU)
     assert first["resource"]["labels"]["zone"] == "us-central1-a"
     assert first["metric"] == {"type": CPU, "labels": {"instance_name": "vm-a"}}
@@ -70,7 +78,7 @@ def test_points_are_what_the_vms_did(busy):
     assert values(received) == [BYTES_A_MINUTE // 2] * 4
 
 
-def test_aligned_and_reduced(busy):
+def test_aligned_and_reduced(busy: Door) -> None:
     two_minutes = {"aggregation.alignmentPeriod": "120s"}
     first, _ = listed(busy, SENT, **two_minutes, **{"aggregation.perSeriesAligner": "ALIGN_RATE"})
     assert values(first) == [BYTES_A_MINUTE / 60] * 2
@@ -86,7 +94,7 @@ def test_aligned_and_reduced(busy):
     assert values(fleet) == pytest.approx([0.02875] * 2)
 
 
-def test_headers_and_pages(busy):
+def test_headers_and_pages(busy: Door) -> None:
     assert [s.get("points") for s in listed(busy, CPU, view="HEADERS")] == [None, None]
     query = {"filter": f'metric.type="{CPU}"', **INTERVAL, "pageSize": "1"}
     first = busy.send("GET", PATH, params=query).json()
@@ -111,12 +119,12 @@ def test_headers_and_pages(busy):
         ({"orderBy": "time"}, 400, "not supported"),
     ],
 )
-def test_refused(busy, changes, code, words):
+def test_refused(busy: Door, changes: dict[str, str], code: int, words: str) -> None:
     response = busy.send("GET", PATH, params={"filter": f'metric.type = "{CPU}"', **INTERVAL} | changes)
     assert response.status_code == code
     assert words in response.json()["error"]["message"]
 
 
-def test_another_project_is_refused(door):
+def test_another_project_is_refused(door: Door) -> None:
     response = door.send("GET", PATH.replace("lab/time", "other/time"), params={"filter": "x", **INTERVAL})
     assert (response.status_code, response.json()["error"]["status"]) == (403, "PERMISSION_DENIED")

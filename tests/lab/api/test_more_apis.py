@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from tests.lab.api.conftest import Door
 
 V1 = "/compute/beta/projects/lab"
 REGION = f"{V1}/regions/us-central1"
 
 
-def test_router_with_nat(door):
+def test_router_with_nat(door: Door) -> None:
     door.ok("POST", f"{V1}/global/networks", {"name": "a", "autoCreateSubnetworks": False})
     door.ok("POST", f"{REGION}/routers", {"name": "nat", "network": "global/networks/a", "bgp": None})
-    nat = {
+    nat: dict[str, Any] = {
         "name": "all",
         "natIpAllocateOption": "AUTO_ONLY",
         "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
@@ -31,7 +35,7 @@ def test_router_with_nat(door):
     door.ok("DELETE", f"{V1}/global/networks/a")
 
 
-def test_shared_vpc(door):
+def test_shared_vpc(door: Door) -> None:
     attach = {"xpnResource": {"id": "service-one", "type": "PROJECT"}}
     code, reason, message = door.refused("POST", f"{V1}/enableXpnResource", attach)
     assert (code, reason) == (400, "invalidResourceUsage")
@@ -55,7 +59,7 @@ def test_shared_vpc(door):
     assert door.ok("GET", V1)["xpnProjectStatus"] == "UNSPECIFIED_XPN_PROJECT_STATUS"
 
 
-def test_placement_policy(door):
+def test_placement_policy(door: Door) -> None:
     body = {
         "name": "spread",
         "groupPlacementPolicy": {"availabilityDomainCount": 2},
@@ -67,7 +71,7 @@ def test_placement_policy(door):
     door.ok("DELETE", f"{REGION}/resourcePolicies/spread")
 
 
-def test_log_entries(door):
+def test_log_entries(door: Door) -> None:
     write = {
         "logName": "projects/lab/logs/multinic",
         "resource": {"type": "gce_instance", "labels": {"instance_id": "7"}},
@@ -78,7 +82,7 @@ def test_log_entries(door):
     }
     door.ok("POST", "/logging/v2/entries:write", write)
 
-    def found(text, **more):
+    def found(text: str, **more: str) -> list[str]:
         body = {"resourceNames": ["projects/lab"], "filter": text, **more}
         return [
             e["jsonPayload"]["message"] for e in door.ok("POST", "/logging/v2/entries:list", body).get("entries", [])
@@ -95,7 +99,7 @@ def test_log_entries(door):
     assert door.refused("POST", "/logging/v2/entries:write", {"entries": [{"logName": "x"}]})[0] == 400
 
 
-def test_service_usage(door):
+def test_service_usage(door: Door) -> None:
     path = "/serviceusage/v1/projects/lab/services"
     names = [service["config"]["name"] for service in door.ok("GET", f"{path}?filter=state:ENABLED")["services"]]
     assert "compute.googleapis.com" in names
@@ -105,20 +109,20 @@ def test_service_usage(door):
     assert "container.googleapis.com" in message
 
 
-def test_the_default_service_account_is_there(door):
+def test_the_default_service_account_is_there(door: Door) -> None:
     """Google's provider looks it up: in the project first, then in IAM."""
     email = door.ok("GET", "/compute/v1/projects/lab")["defaultServiceAccount"]
     found = door.ok("GET", f"/iam/v1/projects/lab/serviceAccounts/{email}")
     assert (found["email"], found["displayName"]) == (email, "Compute Engine default service account")
 
 
-def test_zones_are_found_by_their_region_in_any_base_path(door):
+def test_zones_are_found_by_their_region_in_any_base_path(door: Door) -> None:
     for base in ("http://127.0.0.1:8470/compute/beta", "https://compute.googleapis.com/compute/v1"):
         path = f"/compute/v1/projects/lab/zones?filter=(region eq {base}/projects/lab/regions/us-west1) (status eq UP)"
         assert [zone["name"][-1] for zone in door.ok("GET", path)["items"]] == ["a", "b", "c"]
 
 
-def test_fields_and_filters(door):
+def test_fields_and_filters(door: Door) -> None:
     for name in ("one", "two"):
         door.ok("POST", f"{V1}/global/networks", {"name": name, "autoCreateSubnetworks": False})
     path = f"{V1}/global/networks"
@@ -155,10 +159,10 @@ def test_fields_and_filters(door):
         ("tags.items = x", "a"),
     ],
 )
-def test_filter_expressions(expression, names):
+def test_filter_expressions(expression: str, names: str) -> None:
     from multinic.lab.api.filters import parse
 
-    items = [
+    items: list[dict[str, Any]] = [
         {
             "name": "a",
             "labels": {"env": "prod"},
@@ -174,7 +178,7 @@ def test_filter_expressions(expression, names):
     assert "".join(item["name"] for item in items if test(item)) == names
 
 
-def test_the_labs_own_calls(door):
+def test_the_labs_own_calls(door: Door) -> None:
     events = door.send("GET", "/lab/v1/events").json()
     last = max((event["number"] for event in events.get("events", [])), default=0)
     door.ok("POST", f"{V1}/global/networks", {"name": "a", "autoCreateSubnetworks": True})

@@ -5,8 +5,11 @@ Which calls the provider makes for these types is known from requests recorded o
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.lab.api.conftest import Door
 from tests.lab.api.test_reference_module import IMAGE, LABELS, Provider, differs
 
 REGION, REMOTE = "us-west1", "us-west2"
@@ -14,7 +17,7 @@ PROBES = ["130.211.0.0/22", "35.191.0.0/16"]
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
 
 
-def network(provider, name, second_octet):
+def network(provider: Provider, name: str, second_octet: int) -> None:
     """A VPC with three subnetworks in two regions, NAT and four firewall rules."""
     link = f"projects/lab/global/networks/{name}"
     routing = {"routingMode": "GLOBAL", "deleteBgpAlwaysCompareMed": False}
@@ -28,7 +31,13 @@ def network(provider, name, second_octet):
     router = {"name": f"nat-{name}", "network": link, "bgp": None, "region": f"projects/lab/global/regions/{REGION}"}
     routers = f"projects/lab/regions/{REGION}/routers"
     provider.create(routers, router)
-    nat = {"name": f"nat-{name}", "natIpAllocateOption": "AUTO_ONLY", "natIps": [], "drainNatIps": [], "rules": []}
+    nat: dict[str, Any] = {
+        "name": f"nat-{name}",
+        "natIpAllocateOption": "AUTO_ONLY",
+        "natIps": [],
+        "drainNatIps": [],
+        "rules": [],
+    }
     nat |= {"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES", "subnetworks": [], "type": "PUBLIC"}
     nat |= {
         "minPortsPerVm": 64,
@@ -52,11 +61,11 @@ def network(provider, name, second_octet):
         provider.create("projects/lab/global/firewalls", firewall)
 
 
-def policy(door):
+def policy(door: Door) -> dict[str, Any]:
     return door.ok("POST", "/crm/v1/projects/lab:getIamPolicy?alt=json", {"options": {"requestedPolicyVersion": 3}})
 
 
-def member(door, role, who, *, there):
+def member(door: Door, role: str, who: str, *, there: bool) -> None:
     """google_project_iam_member: read, change, write with the ETag, read again."""
     now = policy(door)
     bindings = [dict(one) for one in now.get("bindings", []) if one["role"] != role]
@@ -69,7 +78,7 @@ def member(door, role, who, *, there):
     assert (who in found) is there
 
 
-def endpoints(provider):
+def endpoints(provider: Provider) -> str:
     """A regional group of three in all zones of the region, with a health check of its own."""
     zones = [
         one["name"] for one in provider.read("projects/lab/zones?filter=")["items"] if one["region"].endswith(REGION)
@@ -97,11 +106,12 @@ def endpoints(provider):
     made = provider.create(f"projects/lab/regions/{REGION}/instanceGroupManagers", group)
     spread = [one["zone"].rpartition("/")[2] for one in made["distributionPolicy"]["zones"]]
     assert spread == zones
-    return made["selfLink"].partition("/v1/")[2]
+    link: str = made["selfLink"]
+    return link.partition("/v1/")[2]
 
 
 @pytest.mark.parametrize("version", ["beta", "v1"])
-def test_the_examples_come_up_stay_the_same_and_go(door, version):
+def test_the_examples_come_up_stay_the_same_and_go(door: Door, version: str) -> None:
     provider = Provider(door, version)
     provider.run("POST", "projects/lab/enableXpnHost")
     assert provider.read("projects/lab")["xpnProjectStatus"] == "HOST"

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from typing import Any
 
 import pytest
+
+from tests.lab.api.conftest import Door
 
 REGION = "us-west1"
 ZONES = ("us-west1-a", "us-west1-b", "us-west1-c")
@@ -22,12 +25,12 @@ SITES = {"main": ("10.32.0.0/20", "10.36.0.0/20"), "transit": ("10.36.0.0/20", "
 class Provider:
     """Makes, reads and deletes as the provider does: insert, the operation in its own scope, a read."""
 
-    def __init__(self, door, version):
+    def __init__(self, door: Door, version: str) -> None:
         self.door, self.base = door, f"/compute/{version}/"
         self.url = f"http://127.0.0.1:47000{self.base}"
-        self.made = []  # (path, what was sent), in order
+        self.made: list[tuple[str, dict[str, Any]]] = []  # (path, what was sent), in order
 
-    def create(self, place, body, read_by=""):
+    def create(self, place: str, body: dict[str, Any], read_by: str = "") -> dict[str, Any]:
         operation = self.run("POST", place, body)
         path = f"{place}/{body['name']}"
         self.made.append((path, body))
@@ -36,7 +39,7 @@ class Provider:
             self.run("POST", f"{path}/setLabels", {"labels": body["labels"], "labelFingerprint": ""})
         return self.read(f"{place}/{operation['targetId']}?view=FULL" if read_by == "number" else path)
 
-    def run(self, verb, path, body=None):
+    def run(self, verb: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         answer = self.door.send(verb, self.base + path, body).json()
         assert "error" not in answer, (verb, path, answer)
         scope = next(
@@ -50,15 +53,15 @@ class Provider:
         assert answer["targetId"].isdigit()
         return done
 
-    def read(self, path):
+    def read(self, path: str) -> dict[str, Any]:
         return self.door.ok("GET", self.base + path)
 
 
-def short(text):
+def short(text: str) -> str:
     return hashlib.sha1(text.encode()).hexdigest()[:6]
 
 
-def template(number):
+def template(number: int) -> dict[str, Any]:
     nics = [{"subnetwork": f"projects/lab/regions/{REGION}/subnetworks/{name}-bridge"} for name in SITES]
     disk = {"autoDelete": True, "boot": True, "diskSizeGb": "100", "type": "PERSISTENT"}
     disk["initializeParams"] = {"sourceImage": IMAGE, "diskSizeGb": "100", "diskType": "pd-standard"}
@@ -96,7 +99,7 @@ def template(number):
     }
 
 
-def check(name, interval, timeout, unhealthy, port):
+def check(name: str, interval: int, timeout: int, unhealthy: int, port: int) -> dict[str, Any]:
     return {
         "name": f"multinic-{name}-{REGION}",
         "type": "HTTP",
@@ -108,7 +111,7 @@ def check(name, interval, timeout, unhealthy, port):
     }
 
 
-def group(zone, template_link, health_check):
+def group(zone: str, template_link: str, health_check: str) -> dict[str, Any]:
     return {
         "name": f"multinic-v3-{short(zone)}",
         "baseInstanceName": "multinic-v3",
@@ -135,7 +138,7 @@ def group(zone, template_link, health_check):
     }
 
 
-def service(name, groups, checked_by, mode="CONNECTION"):
+def service(name: str, groups: list[str], checked_by: str, mode: str = "CONNECTION") -> dict[str, Any]:
     return {
         "name": f"multinic-v3-{name}-{REGION}",
         "region": f"projects/lab/global/regions/{REGION}",
@@ -148,7 +151,7 @@ def service(name, groups, checked_by, mode="CONNECTION"):
     }
 
 
-def networks(provider):
+def networks(provider: Provider) -> None:
     """What the module is given: networks, subnetworks, the routers' account."""
     for name, (own, _) in SITES.items():
         network = {"name": name, "autoCreateSubnetworks": False, "routingConfig": {"routingMode": "GLOBAL"}}
@@ -161,7 +164,7 @@ def networks(provider):
     assert provider.door.ok("GET", f"/iam/v1/{account['name']}?alt=json")["email"] == account["email"]
 
 
-def module(provider):
+def module(provider: Provider) -> list[dict[str, Any]]:
     """The regional module, in the order of its dependencies; returns the groups that it made."""
     heal = provider.create("projects/lab/global/healthChecks", check("health", 10, 5, 3, 9000))
     traffic = provider.create("projects/lab/global/healthChecks", check("traffic", 3, 2, 2, 9001))
@@ -214,7 +217,7 @@ def module(provider):
     return groups
 
 
-def differs(sent, got):
+def differs(sent: Any, got: Any) -> bool:
     """Whether a second plan would see a difference: what was declared is read back, links in any form."""
     if sent in (None, "", [], {}, [None]):
         return False
@@ -224,11 +227,11 @@ def differs(sent, got):
         return len(sent) != len(got or []) or any(itertools.starmap(differs, zip(sent, got, strict=True)))
     if isinstance(sent, str) and "projects/" in sent:
         return not str(got).endswith(sent[sent.index("projects/") :].replace("/global/regions/", "/regions/"))
-    return sent != (got if got is not None or sent is not False else False)
+    return bool(sent != (got if got is not None or sent is not False else False))
 
 
 @pytest.mark.parametrize("version", ["beta", "v1"])
-def test_the_module_comes_up_stays_the_same_rolls_and_goes(door, version):
+def test_the_module_comes_up_stays_the_same_rolls_and_goes(door: Door, version: str) -> None:
     provider = Provider(door, version)
     networks(provider)
     given = len(provider.made)
@@ -264,7 +267,7 @@ def test_the_module_comes_up_stays_the_same_rolls_and_goes(door, version):
     assert [key for collection in left for key, _ in door.cloud.store.everywhere(collection)] == []
 
 
-def test_the_providers_default_balancing_mode_is_refused_as_by_google(door):
+def test_the_providers_default_balancing_mode_is_refused_as_by_google(door: Door) -> None:
     provider = Provider(door, "beta")
     networks(provider)
     traffic = provider.create("projects/lab/global/healthChecks", check("traffic", 3, 2, 2, 9001))

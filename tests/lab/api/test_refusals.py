@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,15 @@ from tests.lab.api.bodies import (
     service,
     template,
 )
+from tests.lab.api.conftest import Door
 
 
-def without(body, name):
+def without(body: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key != name}
 
 
 @pytest.fixture
-def furnished(door):
+def furnished(door: Door) -> Door:
     return furnish(door)
 
 
@@ -159,7 +161,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("collection", "body", "words"), INVALID, ids=lambda v: v if isinstance(v, str) else "")
-def test_invalid(furnished, collection, body, words):
+def test_invalid(furnished: Door, collection: str, body: dict[str, Any], words: str) -> None:
     path = f"{PLACES.get(collection, REGION)}/{collection}"
     before = {key: copy.deepcopy(value) for key, value in furnished.cloud.store._objects.items()}
     code, reason, message = furnished.refused("POST", path, body)
@@ -181,7 +183,7 @@ def test_invalid(furnished, collection, body, words):
         ("DELETE", f"{REGION}/forwardingRules/fr-a", "routes/to-b"),
     ],
 )
-def test_in_use(furnished, verb, path, user):
+def test_in_use(furnished: Door, verb: str, path: str, user: str) -> None:
     code, reason, message = furnished.refused(verb, path)
     assert (code, reason) == (400, "resourceInUseByAnotherResource")
     assert "is already being used by" in message
@@ -254,11 +256,11 @@ def test_in_use(furnished, verb, path, user):
         ),
     ],
 )
-def test_codes_and_reasons(furnished, verb, path, body, code, reason):
+def test_codes_and_reasons(furnished: Door, verb: str, path: str, body: dict[str, Any], code: int, reason: str) -> None:
     assert furnished.refused(verb, path, body)[:2] == (code, reason)
 
 
-def test_stale_group_fingerprint(furnished):
+def test_stale_group_fingerprint(furnished: Door) -> None:
     path = f"{ZONE}/instanceGroupManagers/fleet"
     stale = furnished.ok("GET", path)["fingerprint"]
     body = {"fingerprint": stale, "updatePolicy": {"type": "PROACTIVE"}}
@@ -287,11 +289,11 @@ def test_stale_group_fingerprint(furnished):
         ),
     ],
 )
-def test_iam(door, path, body, status):
+def test_iam(door: Door, path: str, body: dict[str, Any], status: str) -> None:
     assert door.refused("POST", path, body)[1] == status
 
 
-def test_unknown_fields_are_ignored_unless_strict(door, strict_door):
+def test_unknown_fields_are_ignored_unless_strict(door: Door, strict_door: Door) -> None:
     body = {"name": "n", "autoCreateSubnetworks": False, "colour": "blue"}
     door.ok("POST", f"{V1}/global/networks", body)
     assert "colour" not in door.ok("GET", f"{V1}/global/networks/n")
@@ -305,13 +307,13 @@ def test_unknown_fields_are_ignored_unless_strict(door, strict_door):
     )
 
 
-def test_not_json(door):
+def test_not_json(door: Door) -> None:
     response = door.send("POST", f"{V1}/global/networks", content=b"{not json")
     assert response.status_code == 400
     assert response.json()["error"]["errors"][0]["reason"] == "parseError"
 
 
-def test_without_the_token(door):
+def test_without_the_token(door: Door) -> None:
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"}):
         response = door.send("GET", f"{V1}/global/networks", headers=headers)
         assert response.status_code == 401

@@ -10,11 +10,11 @@ from multinic.lab.api.documents import document
 DOCUMENT = Path(__file__).parents[3] / "docs" / "lab.md"
 
 
-def test_the_table_is_what_is_served():
+def test_the_table_is_what_is_served() -> None:
     assert served.table() in DOCUMENT.read_text(), "print it anew with: python -m multinic.lab.api.served"
 
 
-def test_every_method_served_is_one_of_googles():
+def test_every_method_served_is_one_of_googles() -> None:
     names = {"compute": "compute.beta", "crm": "cloudresourcemanager.v1"}
     names |= {name: f"{name}.{version}" for name, version in (("iam", "v1"), ("logging", "v2"), ("monitoring", "v3"))}
     names["serviceusage"] = "serviceusage.v1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ import pytest
 
 from multinic.lab.cloud import Cloud
 from tests.lab.cloud.fake_substrate import FakeSubstrate
-from tests.lab.cloud.world import World
+from tests.lab.cloud.world import OpenWorld, Run, World
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Callable[..., Any]:
+def world(tmp_path: Path) -> OpenWorld:
     """Opens a `World` on the test's folder: ``async with world(speed=…) as w``."""
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ def world(tmp_path: Path) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+def run() -> Run:
     """Runs a test's coroutine."""
     return asyncio.run
 

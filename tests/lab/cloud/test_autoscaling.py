@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from multinic import machines
 from multinic.lab.cloud import readings
 from multinic.lab.cloud.autoscaling import SENT_BYTES, Load, Policy, needed, policy_of, recommend
+from tests.lab.cloud.world import OpenWorld, Run, World
 
 BASE = Policy(1, 10, target=0.2)
 SLOW = Policy(1, 10, target=0.2, scaled_in=1, window=600)
@@ -18,11 +21,11 @@ SLOW = Policy(1, 10, target=0.2, scaled_in=1, window=600)
     ("utilisations", "expected"),
     [([], 0), ([0.0], 0), ([0.2], 1), ([0.21], 2), ([0.4], 2), ([0.3, 0.3], 3), ([0.1, 0.1, 0.1], 2)],
 )
-def test_needed(utilisations, expected):
+def test_needed(utilisations: list[float], expected: int) -> None:
     assert needed(BASE, [Load(cpu) for cpu in utilisations]) == expected
 
 
-def test_of_several_signals_the_one_that_asks_for_the_most_counts():
+def test_of_several_signals_the_one_that_asks_for_the_most_counts() -> None:
     both = Policy(1, 10, target=0.5, sent_bytes=100.0)
     assert needed(both, [Load(0.5, 100.0)]) == 1
     assert needed(both, [Load(0.5, 450.0)]) == 5
@@ -46,7 +49,9 @@ def test_of_several_signals_the_one_that_asks_for_the_most_counts():
         pytest.param(Policy(1, 10, only_out=True), 4, [(1000, 1)], [], 4, id="only out"),
     ],
 )
-def test_recommend(policy, size, needs, sizes, expected):
+def test_recommend(
+    policy: Policy, size: int, needs: list[tuple[float, int]], sizes: list[tuple[float, int]], expected: int
+) -> None:
     assert recommend(policy, size, 1000, needs, sizes) == expected
 
 
@@ -60,7 +65,7 @@ POLICY = {
 }
 
 
-async def _autoscaled(w, **policy):
+async def _autoscaled(w: World, **policy: object) -> str:
     """A group with an autoscaler; its key."""
     await w.networks()
     await w.checks()
@@ -72,11 +77,11 @@ async def _autoscaled(w, **policy):
     return key
 
 
-def _meter(rate):
+def _meter(rate: list[float]) -> Callable[[str], float]:
     """What a machine has done so far: `rate[0]` more a real second."""
-    seen = {}
+    seen: dict[str, tuple[float, float]] = {}
 
-    def read(machine):
+    def read(machine: str) -> float:
         at, total = seen.get(machine, (time.monotonic(), 0.0))
         now = time.monotonic()
         seen[machine] = (now, total + (now - at) * rate[0])
@@ -94,8 +99,10 @@ def _meter(rate):
         pytest.param("cpu_seconds", 1.0, 4 * 0.115, id="programs of the guest on four vCPUs"),
     ],
 )
-def test_a_fleet_under_load_grows_and_shrinks_again(world, run, meter, scale, full):
-    async def check():
+def test_a_fleet_under_load_grows_and_shrinks_again(
+    world: OpenWorld, run: Run, meter: str, scale: float, full: float
+) -> None:
+    async def check() -> None:
         async with world(speed=100, egress_scale=scale) as w:
             rate = [0.0]
             setattr(w.substrate, meter, _meter(rate))
@@ -112,15 +119,17 @@ def test_a_fleet_under_load_grows_and_shrinks_again(world, run, meter, scale, fu
     run(check())
 
 
-def test_the_lab_and_the_component_mean_the_same_cost_of_forwarding():
+def test_the_lab_and_the_component_mean_the_same_cost_of_forwarding() -> None:
     assert readings.VCPUS_PER_GBPS == machines.VCPUS_PER_GBPS
 
 
-def test_a_metric_of_sent_bytes_moves_a_group_and_another_metric_is_told(world, run):
-    async def check():
+def test_a_metric_of_sent_bytes_moves_a_group_and_another_metric_is_told(
+    world: OpenWorld, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
         async with world(speed=100) as w:
             rate = [0.0]
-            w.substrate.egress_bytes = _meter(rate)
+            monkeypatch.setattr(w.substrate, "egress_bytes", _meter(rate))
             metric = {"utilizationTarget": 60e6, "utilizationTargetType": "DELTA_PER_MINUTE"}
             key = await _autoscaled(w, cpuUtilization=None, customMetricUtilizations=[{"metric": SENT_BYTES, **metric}])
             await w.stable(key)
@@ -137,10 +146,10 @@ def test_a_metric_of_sent_bytes_moves_a_group_and_another_metric_is_told(world, 
     run(check())
 
 
-def test_a_schedule_raises_the_least_size_and_prediction_is_taken(world, run):
+def test_a_schedule_raises_the_least_size_and_prediction_is_taken(world: OpenWorld, run: Run) -> None:
     always = {"schedule": "* * * * *", "durationSec": 300, "minRequiredReplicas": 2}
 
-    async def check():
+    async def check() -> None:
         async with world(speed=100) as w:
             cpu = {"utilizationTarget": 0.2, "predictiveMethod": "OPTIMIZE_AVAILABILITY"}
             key = await _autoscaled(w, cpuUtilization=cpu, scalingSchedules={"day": always})
@@ -168,7 +177,7 @@ def test_a_schedule_raises_the_least_size_and_prediction_is_taken(world, run):
         ({"cpuUtilization": {"utilizationTarget": 0.3}}, {"target": 0.3}),
     ],
 )  # fmt: skip
-def test_policy_of(policy, fields):
+def test_policy_of(policy: dict[str, Any], fields: dict[str, Any]) -> None:
     raw = {"minNumReplicas": 1, "maxNumReplicas": 10, "coolDownPeriodSec": 60, "mode": "ON"}
     made = policy_of({"autoscalingPolicy": raw | policy})
     assert {name: getattr(made, name) for name in fields} == fields

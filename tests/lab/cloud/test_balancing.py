@@ -13,7 +13,7 @@ DEFAULT = Policy()
 UP, DOWN = Candidate("a", True), Candidate("b", False)
 
 
-def shown(policy, *candidates):
+def shown(policy: Policy, *candidates: Candidate) -> dict[str, str]:
     """machine → N (takes new flows), K (keeps TCP), U (keeps UDP), several of them or nothing."""
     return {
         b.machine: "N" * b.takes_new + "K" * b.keeps_existing + "U" * b.keeps_connectionless
@@ -87,7 +87,7 @@ def shown(policy, *candidates):
         ),
     ],
 )
-def test_backends(policy, candidates, expected):
+def test_backends(policy: Policy, candidates: list[Candidate], expected: dict[str, str]) -> None:
     assert shown(policy, *candidates) == expected
 
 
@@ -105,7 +105,7 @@ POLICIES = st.builds(
 
 
 @given(POLICIES, CANDIDATES)
-def test_as_long_as_somebody_may_serve_somebody_does(policy, candidates):
+def test_as_long_as_somebody_may_serve_somebody_does(policy: Policy, candidates: list[Candidate]) -> None:
     found = backends(policy, candidates)
     assert [b.machine for b in found] == sorted(c.machine for c in candidates)
     staying = [c for c in candidates if not c.draining]

@@ -39,12 +39,12 @@ from multinic.lab.cloud.catalog import MACHINE_TYPES, machine_type
         ("t2d-standard-60", 32, 32),
     ],
 )
-def test_egress(name, plain, tier_1):
+def test_egress(name: str, plain: float, tier_1: float) -> None:
     assert MACHINE_TYPES[name].egress() == plain
     assert MACHINE_TYPES[name].egress(tier_1=True) == tier_1
 
 
-def test_every_machine_type_has_a_cap():
+def test_every_machine_type_has_a_cap() -> None:
     assert all(machine.egress() >= 1 for machine in MACHINE_TYPES.values())
 
 

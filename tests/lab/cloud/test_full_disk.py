@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Never
+
+import pytest
+
 from multinic.lab.cloud.errors import ApiError
+from tests.lab.cloud.world import OpenWorld, Run
 
 
-def test_a_group_acts_again_once_there_is_room_again(world, run, monkeypatch):
-    async def check():
+def test_a_group_acts_again_once_there_is_room_again(
+    world: OpenWorld, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             (vm,) = w.members(key)
             before = w.identity(vm)
             write = w.cloud.store._write
 
-            def full(*_):
+            def full(*_: object) -> Never:
                 raise ApiError(503, "backendError", "The lab cannot write: No space left on device. Free some space.")
 
             monkeypatch.setattr(w.cloud.store, "_write", full)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from multinic.lab.cloud.group_plan import Decision, Member, Target, decide
 from multinic.lab.cloud.group_updates import ACTIONS
 
 
-def old(name, **more):
+def old(name: str, **more: Any) -> Member:
     return Member(name, current=False, **more)
 
 
@@ -98,7 +100,7 @@ def old(name, **more):
         ),
     ],
 )
-def test_decisions(target, members, expected):
+def test_decisions(target: Target, members: list[Member], expected: Decision) -> None:
     assert decide(target, members) == expected
 
 
@@ -106,7 +108,7 @@ ACTION = st.sampled_from([None, *ACTIONS])
 
 
 @st.composite
-def situations(draw):
+def situations(draw: st.DrawFn) -> tuple[Target, list[Member]]:
     surge = draw(st.integers(0, 3))
     target = Target(
         size=draw(st.integers(0, 6)),
@@ -130,7 +132,7 @@ def situations(draw):
 
 
 @given(situations())
-def test_no_update_goes_below_what_must_be_ready(situation):
+def test_no_update_goes_below_what_must_be_ready(situation: tuple[Target, list[Member]]) -> None:
     target, members = situation
     decision = decide(target, members)
     ready = {m.name for m in members if m.ready and not m.leaving}
@@ -144,7 +146,7 @@ def test_no_update_goes_below_what_must_be_ready(situation):
 
 
 @given(st.integers(0, 6), st.lists(ACTION, max_size=6), st.integers(0, 3), st.integers(0, 3), st.booleans())
-def test_every_update_ends(size, before, surge, unavailable, keep_names):
+def test_every_update_ends(size: int, before: list[str | None], surge: int, unavailable: int, keep_names: bool) -> None:
     if keep_names:
         surge = 0
     if not surge and not unavailable:

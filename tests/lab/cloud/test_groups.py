@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from tests.lab.cloud.world import HEAL, TRAFFIC
+from tests.lab.cloud.fake_substrate import FakeSubstrate
+from tests.lab.cloud.world import HEAL, TRAFFIC, OpenWorld, Run
 
 
-def test_a_new_group_makes_its_vms_and_is_stable_once_they_are_healthy(world, run):
-    async def check():
+def test_a_new_group_makes_its_vms_and_is_stable_once_they_are_healthy(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=3)
             names = [m.rpartition("/")[2] for m in w.members(key)]
@@ -35,8 +36,8 @@ def test_a_new_group_makes_its_vms_and_is_stable_once_they_are_healthy(world, ru
     run(check())
 
 
-def test_probes_go_to_the_rule_and_to_nic0(world, run):
-    async def check():
+def test_probes_go_to_the_rule_and_to_nic0(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.fleet()
             machine = next(iter(w.substrate.running.values()))
@@ -54,8 +55,8 @@ def test_probes_go_to_the_rule_and_to_nic0(world, run):
     run(check())
 
 
-def test_a_regional_group_spreads_over_its_zones(world, run):
-    async def check():
+def test_a_regional_group_spreads_over_its_zones(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.template("t1")
@@ -74,8 +75,8 @@ def test_a_regional_group_spreads_over_its_zones(world, run):
     run(check())
 
 
-def test_a_deleted_group_takes_its_vms_along(world, run):
-    async def check():
+def test_a_deleted_group_takes_its_vms_along(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.checks()
@@ -98,13 +99,15 @@ def test_a_deleted_group_takes_its_vms_along(world, run):
     run(check())
 
 
-def test_a_killed_lab_comes_back_with_its_objects_and_starts_its_machines(world, run, fake_substrate):
-    async def first():
+def test_a_killed_lab_comes_back_with_its_objects_and_starts_its_machines(
+    world: OpenWorld, run: Run, fake_substrate: type[FakeSubstrate]
+) -> None:
+    async def first() -> tuple[str, dict[str, str]]:
         async with world() as w:
             key = await w.fleet(size=2)
-            return key, {vm: w.identity(vm) for vm in w.members(key)}
+            return key, {vm: w.cloud.store.require(vm)["id"] for vm in w.members(key)}
 
-    async def second(key, before):
+    async def second(key: str, before: dict[str, str]) -> None:
         async with world(substrate=fake_substrate()) as w:
             assert {vm: w.identity(vm) for vm in w.members(key)} == before
             assert sorted(w.substrate.kept) == sorted(int(identity) for identity in before.values())
@@ -118,15 +121,17 @@ def test_a_killed_lab_comes_back_with_its_objects_and_starts_its_machines(world,
 
 
 @pytest.mark.parametrize("action", ["CREATING", "RECREATING", "RESTARTING", "DELETING"])
-def test_a_lab_killed_in_the_middle_of_an_action_ends_it(world, run, fake_substrate, action):
-    async def first():
+def test_a_lab_killed_in_the_middle_of_an_action_ends_it(
+    world: OpenWorld, run: Run, fake_substrate: type[FakeSubstrate], action: str
+) -> None:
+    async def first() -> str:
         async with world() as w:
             key = await w.fleet(size=2)
             w.cloud.groups.open(key).members[w.members(key)[0].rpartition("/")[2]].action = action
             w.cloud.groups.open(key).members.save()
             return key
 
-    async def second(key):
+    async def second(key: str) -> None:
         async with world(substrate=fake_substrate()) as w:
             await w.stable(key)
             assert len(w.members(key)) == 2

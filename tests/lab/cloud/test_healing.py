@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.lab.cloud.world import HEAL
+from tests.lab.cloud.world import HEAL, OpenWorld, Run
 
 
-def test_a_vm_that_fails_its_heal_check_is_made_anew_under_its_name(world, run):
-    async def check():
+def test_a_vm_that_fails_its_heal_check_is_made_anew_under_its_name(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             (vm,) = w.members(key)
@@ -23,8 +23,8 @@ def test_a_vm_that_fails_its_heal_check_is_made_anew_under_its_name(world, run):
     run(check())
 
 
-def test_a_panicked_vm_is_healed_though_it_stays_running(world, run):
-    async def check():
+def test_a_panicked_vm_is_healed_though_it_stays_running(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             (vm,) = w.members(key)
@@ -40,8 +40,8 @@ def test_a_panicked_vm_is_healed_though_it_stays_running(world, run):
     run(check())
 
 
-def test_a_vm_that_comes_back_before_the_heal_check_gives_up_is_left_alone(world, run):
-    async def check():
+def test_a_vm_that_comes_back_before_the_heal_check_gives_up_is_left_alone(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world(speed=20) as w:
             key = await w.fleet()
             (vm,) = w.members(key)
@@ -56,8 +56,8 @@ def test_a_vm_that_comes_back_before_the_heal_check_gives_up_is_left_alone(world
     run(check())
 
 
-def test_a_panicked_vm_that_is_stopped_does_not_come_back_by_itself(world, run):
-    async def check():
+def test_a_panicked_vm_that_is_stopped_does_not_come_back_by_itself(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.instance("one")
@@ -70,8 +70,8 @@ def test_a_panicked_vm_that_is_stopped_does_not_come_back_by_itself(world, run):
     run(check())
 
 
-def test_a_power_cut_is_repaired_at_once_without_a_heal_check(world, run):
-    async def check():
+def test_a_power_cut_is_repaired_at_once_without_a_heal_check(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(autoHealingPolicies=[])
             (vm,) = w.members(key)
@@ -84,10 +84,10 @@ def test_a_power_cut_is_repaired_at_once_without_a_heal_check(world, run):
     run(check())
 
 
-def test_a_vm_that_never_gets_healthy_is_healed_only_after_the_initial_delay(world, run):
+def test_a_vm_that_never_gets_healthy_is_healed_only_after_the_initial_delay(world: OpenWorld, run: Run) -> None:
     """Kind 6: a loop of healing begins no sooner than a boot may take."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.checks()
@@ -104,8 +104,8 @@ def test_a_vm_that_never_gets_healthy_is_healed_only_after_the_initial_delay(wor
     run(check())
 
 
-def test_observe_only_groups_do_not_heal(world, run):
-    async def check():
+def test_observe_only_groups_do_not_heal(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(instanceLifecyclePolicy={"onFailedHealthCheck": "DO_NOTHING"})
             (vm,) = w.members(key)
@@ -121,8 +121,8 @@ def test_observe_only_groups_do_not_heal(world, run):
     run(check())
 
 
-def test_a_vm_that_cannot_be_made_is_reported_and_tried_again(world, run):
-    async def check():
+def test_a_vm_that_cannot_be_made_is_reported_and_tried_again(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.checks()

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from multinic.lab.cloud import maintenance
 from multinic.lab.cloud.errors import ApiError
+from tests.lab.cloud.world import OpenWorld, Run, World
 
 
-async def simulate(w, vm):
+async def simulate(w: World, vm: str) -> dict[str, Any]:
     params = {"zone": "us-central1-a", "instance": vm.rpartition("/")[2]}
     return await w.do("instances.simulateMaintenanceEvent", **params)
 
 
-def kinds(w):
+def kinds(w: World) -> list[str]:
     return [operation["operationType"] for operation in w.cloud.operations.listed("zones/us-central1-a")]
 
 
-def notice(w, vm):
-    return w.cloud.metadata(vm)["instance"]["maintenanceEvent"]
+def notice(w: World, vm: str) -> str:
+    event: str = w.metadata(vm)["instance"]["maintenanceEvent"]
+    return event
 
 
-def test_a_vm_is_migrated_after_its_notice_and_stands_still_for_a_moment(world, run, monkeypatch):
+def test_a_vm_is_migrated_after_its_notice_and_stands_still_for_a_moment(
+    world: OpenWorld, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(maintenance, "PAUSE_SECONDS", 0.0)
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             (vm,) = w.members(key)
             before, frozen, began = w.identity(vm), [], w.cloud.clock.now()
 
-            async def freeze(machine, what):
+            async def freeze(machine: str, what: bool) -> None:
                 frozen.append((what, notice(w, machine), w.cloud.clock.now() - began))
 
-            w.substrate.freeze = freeze
+            monkeypatch.setattr(w.substrate, "freeze", freeze)
             w.substrate.told.clear()
             event = asyncio.create_task(simulate(w, vm))
             await w.until(lambda: w.substrate.told == [vm], "whoever waits for the notice wakes")
@@ -57,8 +62,8 @@ def test_a_vm_is_migrated_after_its_notice_and_stands_still_for_a_moment(world, 
     run(check())
 
 
-def test_a_vm_that_cannot_be_migrated_is_stopped_and_started(world, run):
-    async def check():
+def test_a_vm_that_cannot_be_migrated_is_stopped_and_started(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             await w.roll(key, scheduling={"onHostMaintenance": "TERMINATE"})
@@ -78,8 +83,8 @@ def test_a_vm_that_cannot_be_migrated_is_stopped_and_started(world, run):
     run(check())
 
 
-def test_one_that_does_not_start_again_has_failed(world, run):
-    async def check():
+def test_one_that_does_not_start_again_has_failed(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(autoHealingPolicies=[])
             await w.roll(key, scheduling={"onHostMaintenance": "TERMINATE"})
@@ -95,8 +100,8 @@ def test_one_that_does_not_start_again_has_failed(world, run):
     run(check())
 
 
-def test_without_automatic_restart_its_group_makes_it_anew(world, run):
-    async def check():
+def test_without_automatic_restart_its_group_makes_it_anew(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             await w.roll(key, scheduling={"onHostMaintenance": "TERMINATE", "automaticRestart": False})
@@ -111,8 +116,8 @@ def test_without_automatic_restart_its_group_makes_it_anew(world, run):
     run(check())
 
 
-def test_a_vm_that_does_not_run_has_no_host(world, run):
-    async def check():
+def test_a_vm_that_does_not_run_has_no_host(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.instance("one")

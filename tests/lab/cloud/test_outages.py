@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from multinic.lab.cloud.errors import ApiError
+from tests.lab.cloud.world import OpenWorld, Run, World
 
 ZONE = "us-central1-a"
 
 
-async def _fleet(w):
+async def _fleet(w: World) -> str:
     await w.networks()
     await w.checks()
     await w.template("t1")
@@ -18,8 +19,8 @@ async def _fleet(w):
     return key
 
 
-def test_silent_machines_stay_running_until_checks_find_out(world, run):
-    async def check():
+def test_silent_machines_stay_running_until_checks_find_out(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await _fleet(w)
             before = {member: w.cloud.store.require(member)["id"] for member in w.members(key)}
@@ -42,8 +43,8 @@ def test_silent_machines_stay_running_until_checks_find_out(world, run):
     run(check())
 
 
-def test_a_short_outage_is_repaired_when_the_zone_is_back(world, run):
-    async def check():
+def test_a_short_outage_is_repaired_when_the_zone_is_back(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await _fleet(w)
             await w.cloud.outages.fail(ZONE)
@@ -54,8 +55,8 @@ def test_a_short_outage_is_repaired_when_the_zone_is_back(world, run):
     run(check())
 
 
-def test_other_zones_do_not_notice(world, run):
-    async def check():
+def test_other_zones_do_not_notice(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await _fleet(w)
             await w.cloud.outages.fail("us-central1-b")
@@ -64,8 +65,8 @@ def test_other_zones_do_not_notice(world, run):
     run(check())
 
 
-def test_an_unknown_zone_is_refused(world, run):
-    async def check():
+def test_an_unknown_zone_is_refused(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             for act in (w.cloud.outages.fail, w.cloud.outages.restore):
                 try:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 import pytest
 
 from multinic.lab.cloud.errors import ApiError
 from multinic.lab.cloud.packet import trace
 from multinic.lab.cloud.plans import network_plan
+from multinic.lab.substrate import NetworkPlan
+from tests.lab.cloud.world import OpenWorld, Run, World
 
 NETWORK = "projects/lab/global/networks/{}"
 
 
-def plan(w, name="a"):
+def plan(w: World, name: str = "a") -> NetworkPlan:
     return network_plan(w.cloud.store, NETWORK.format(name), w.cloud.fabric.situation())
 
 
-async def fleet(w, **group):
+async def fleet(w: World, **group: Any) -> str:
     await w.networks()
     await w.checks()
     await w.template("t1")
@@ -29,7 +32,7 @@ async def fleet(w, **group):
     return key
 
 
-async def host(w, name, net="a", **more):
+async def host(w: World, name: str, net: str = "a", **more: Any) -> str:
     body = {
         "name": name,
         "machineType": "zones/us-central1-a/machineTypes/e2-small",
@@ -46,7 +49,7 @@ async def host(w, name, net="a", **more):
     return f"projects/lab/zones/us-central1-a/instances/{name}"
 
 
-async def route(w, name, dest, net="a", **more):
+async def route(w: World, name: str, dest: str, net: str = "a", **more: Any) -> None:
     body = {
         "name": name,
         "network": f"global/networks/{net}",
@@ -57,13 +60,13 @@ async def route(w, name, dest, net="a", **more):
     await w.do("routes.insert", body)
 
 
-async def allow(w, name, net="a", **more):
+async def allow(w: World, name: str, net: str = "a", **more: Any) -> None:
     body = {"name": name, "network": f"global/networks/{net}", "allowed": [{"IPProtocol": "all"}]} | more
     await w.do("firewalls.insert", {name: value for name, value in body.items() if value is not None})
 
 
-def test_a_network_in_full(world, run):
-    async def check():
+def test_a_network_in_full(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await fleet(w)
             await route(w, "to-b", "10.1.0.0/16")
@@ -90,8 +93,8 @@ def test_a_network_in_full(world, run):
     run(check())
 
 
-def test_tags_decide_who_uses_a_route(world, run):
-    async def check():
+def test_tags_decide_who_uses_a_route(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await fleet(w)
             client = await host(w, "client", tags={"items": ["client"]})
@@ -107,8 +110,8 @@ def test_tags_decide_who_uses_a_route(world, run):
     run(check())
 
 
-def test_firewall_rules_are_resolved_to_machines(world, run):
-    async def check():
+def test_firewall_rules_are_resolved_to_machines(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await fleet(w)
             (vm,) = w.members(key)
@@ -133,8 +136,8 @@ def test_firewall_rules_are_resolved_to_machines(world, run):
     run(check())
 
 
-def test_a_route_whose_rule_is_l3_default_drops(world, run):
-    async def check():
+def test_a_route_whose_rule_is_l3_default_drops(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.checks()
@@ -157,12 +160,12 @@ def test_a_route_whose_rule_is_l3_default_drops(world, run):
     run(check())
 
 
-def test_forwarded_addresses_reach_the_guests_metadata(world, run):
-    async def check():
+def test_forwarded_addresses_reach_the_guests_metadata(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await fleet(w)
             (vm,) = w.members(key)
-            tree = w.cloud.metadata(vm)
+            tree = w.metadata(vm)
             rules = [w.cloud.store.require(f"projects/lab/regions/us-central1/forwardingRules/fr-{n}") for n in "ab"]
             nics = tree["instance"]["networkInterfaces"]
             assert [nic["forwardedIps"] for nic in nics] == [[rule["IPAddress"]] for rule in rules]
@@ -172,7 +175,7 @@ def test_forwarded_addresses_reach_the_guests_metadata(world, run):
             assert (first["gateway"], first["subnetmask"], first["mtu"]) == ("10.0.0.1", "255.255.255.0", 1460)
             assert first["network"].endswith("/networks/a")
             assert tree["instance"]["name"] == vm.rpartition("/")[2]
-            assert tree["instance"]["id"] == int(w.identity(vm))
+            assert tree["instance"]["id"] == int(w.cloud.store.require(vm)["id"])
             assert tree["instance"]["zone"].endswith("/zones/us-central1-a")
             attributes = tree["instance"]["attributes"]
             assert attributes["startup-script"] == "true"
@@ -181,14 +184,14 @@ def test_forwarded_addresses_reach_the_guests_metadata(world, run):
             w.substrate.told.clear()
             await w.do("forwardingRules.delete", region="us-central1", forwardingRule="fr-a")
             await w.until(lambda: vm in w.substrate.told, "the guest is woken")
-            assert w.cloud.metadata(vm)["instance"]["networkInterfaces"][0]["forwardedIps"] == []
+            assert w.metadata(vm)["instance"]["networkInterfaces"][0]["forwardedIps"] == []
             assert w.cloud.metadata("projects/lab/zones/us-central1-a/instances/nobody") is None
 
     run(check())
 
 
-def test_metadata_changes_live(world, run):
-    async def check():
+def test_metadata_changes_live(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             vm = await host(w, "client", metadata={"items": [{"key": "a", "value": "1"}]})
@@ -197,7 +200,7 @@ def test_metadata_changes_live(world, run):
             body = {"fingerprint": stale, "items": [{"key": "multinic-drain", "value": "true"}]}
             await w.do("instances.setMetadata", body, **where)
             assert vm in w.substrate.told
-            assert w.cloud.metadata(vm)["instance"]["attributes"] == {"multinic-drain": "true"}
+            assert w.metadata(vm)["instance"]["attributes"] == {"multinic-drain": "true"}
             with pytest.raises(ApiError, match="fingerprint") as refused:
                 await w.do("instances.setMetadata", {"fingerprint": stale, "items": []}, **where)
             assert refused.value.code == 412
@@ -207,15 +210,15 @@ def test_metadata_changes_live(world, run):
     run(check())
 
 
-def test_the_way_of_a_packet(world, run):
-    async def check():
+def test_the_way_of_a_packet(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await fleet(w)
             (vm,) = w.members(key)
             client, server = await host(w, "client"), await host(w, "server", net="b")
             address = {k: w.cloud.store.require(k)["networkInterfaces"][0]["networkIP"] for k in (client, server)}
 
-            def way(source, destination):
+            def way(source: str, destination: str) -> dict[str, Any]:
                 return trace(w.cloud, address[source], address[destination], "tcp", "80")
 
             # The default route leads to the internet, which the lab has not.
@@ -231,7 +234,7 @@ def test_the_way_of_a_packet(world, run):
             (candidate,) = first["candidates"]
             assert (candidate["machine"], candidate["healthy"], len(candidate["nics"])) == (vm, True, 2)
             assert second["to"] == server
-            assert w.cloud.store.get(client)["status"] == "RUNNING"
+            assert w.cloud.store.require(client)["status"] == "RUNNING"
             with pytest.raises(ApiError):
                 trace(w.cloud, "10.0.0.999", "10.0.0.1", "tcp", None)
             with pytest.raises(ApiError):
@@ -240,24 +243,31 @@ def test_the_way_of_a_packet(world, run):
     run(check())
 
 
-def test_health_as_a_client_sees_it(world, run):
-    async def check():
+def test_health_as_a_client_sees_it(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await fleet(w)
             (vm,) = w.members(key)
             body = {"group": key.replace("Managers", "s")}
 
-            async def state():
+            async def state() -> str:
                 where = {"region": "us-central1", "backendService": "bs-a"}
                 (row,) = (await w.do("regionBackendServices.getHealth", dict(body), **where))["healthStatus"]
                 assert row["instance"].endswith(vm)
                 assert row["forwardingRule"].endswith("/fr-a")
-                return row["healthState"]
+                health: str = row["healthState"]
+                return health
 
             assert await state() == "HEALTHY"
             w.substrate.failing[9001].add(vm)
             rule = "projects/lab/regions/us-central1/forwardingRules/fr-a"
-            await w.until(lambda: not w.cloud.health.traffic_state(rule, vm).healthy, "the traffic check fails")
+
+            def ill() -> bool:
+                found = w.cloud.health.traffic_state(rule, vm)
+                assert found is not None
+                return not found.healthy
+
+            await w.until(ill, "the traffic check fails")
             assert await state() == "UNHEALTHY"
             with pytest.raises(ApiError, match="not a backend"):
                 await w.group("elsewhere", size=0)
@@ -267,8 +277,8 @@ def test_health_as_a_client_sees_it(world, run):
     run(check())
 
 
-def test_global_access_decides_about_clients_of_other_regions(world, run):
-    async def check():
+def test_global_access_decides_about_clients_of_other_regions(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await fleet(w)
             subnet = {"name": "far", "network": "global/networks/a", "ipCidrRange": "10.9.0.0/24"}
@@ -286,15 +296,19 @@ def test_global_access_decides_about_clients_of_other_regions(world, run):
             far = "projects/lab/zones/us-east1-b/instances/far"
             own = w.cloud.store.require(far)["networkInterfaces"][0]["networkIP"]
 
-            def balancer():
-                return w.substrate.plans["projects/lab/global/networks/a"].balancers[0]
+            def clients() -> frozenset[str] | None:
+                return w.substrate.plans["projects/lab/global/networks/a"].balancers[0].clients
 
-            await w.until(lambda: balancer().clients is not None and far not in balancer().clients, "dropped")
+            def dropped() -> bool:
+                served = clients()
+                return served is not None and far not in served
+
+            await w.until(dropped, "dropped")
             said = trace(w.cloud, own, "10.1.0.2", "tcp", "80")
             assert "no global access" in said["reason"]
             where = {"region": "us-central1", "forwardingRule": "fr-a"}
             await w.do("forwardingRules.patch", {"allowGlobalAccess": True}, **where)
-            await w.until(lambda: balancer().clients is None, "all are served")
+            await w.until(lambda: clients() is None, "all are served")
             assert "no global access" not in trace(w.cloud, own, "10.1.0.2", "tcp", "80")["reason"]
 
     run(check())

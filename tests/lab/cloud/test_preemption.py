@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from multinic.lab.cloud.errors import ApiError
+from tests.lab.cloud.world import OpenWorld, Run
 
 SPOT = {"provisioningModel": "SPOT", "automaticRestart": False, "onHostMaintenance": "TERMINATE"}
 
 
-def test_a_preempted_router_is_told_shut_down_and_made_anew_at_once(world, run):
+def test_a_preempted_router_is_told_shut_down_and_made_anew_at_once(
+    world: OpenWorld, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Kind 16: thirty seconds, of which the traffic port's closing takes the first."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(autoHealingPolicies=[])
             await w.roll(key, scheduling=SPOT)
             await w.stable(key)
             (vm,) = w.members(key)
             before = w.identity(vm)
-            assert w.cloud.metadata(vm)["instance"]["preempted"] == "FALSE"
+            assert w.metadata(vm)["instance"]["preempted"] == "FALSE"
             stopping, goes = asyncio.Event(), asyncio.Event()
             timeouts = []
 
-            async def stop(machine, *, timeout):
+            async def stop(machine: str, *, timeout: float) -> None:
                 timeouts.append(timeout)
                 stopping.set()
                 await goes.wait()
                 w.substrate.running.pop(machine)
 
-            w.substrate.stop = stop
+            monkeypatch.setattr(w.substrate, "stop", stop)
             w.substrate.told.clear()
             w.cloud.machines.preempt(vm)
             # The notice is there before the power button is heard, and whoever waits for it wakes.
-            assert w.cloud.metadata(vm)["instance"]["preempted"] == "TRUE"
+            assert w.metadata(vm)["instance"]["preempted"] == "TRUE"
             assert w.substrate.told == [vm]
             await asyncio.wait_for(stopping.wait(), 20)
             assert timeouts == [30.0]
@@ -46,7 +50,7 @@ def test_a_preempted_router_is_told_shut_down_and_made_anew_at_once(world, run):
             await w.stable(key)
             (event,) = w.changes("group", "repairing", key)
             assert event.detail["cause"] == "stopped"
-            assert w.cloud.metadata(vm)["instance"]["preempted"] == "FALSE"
+            assert w.metadata(vm)["instance"]["preempted"] == "FALSE"
             kinds = [o["operationType"] for o in w.cloud.operations.listed("zones/us-central1-a")]
             assert "compute.instances.preempted" in kinds
 
@@ -54,8 +58,10 @@ def test_a_preempted_router_is_told_shut_down_and_made_anew_at_once(world, run):
 
 
 @pytest.mark.parametrize("scheduling", [SPOT | {"instanceTerminationAction": "DELETE"}, {"preemptible": True}])
-def test_its_group_makes_it_anew_too_when_preemption_deletes_it(world, run, scheduling):
-    async def check():
+def test_its_group_makes_it_anew_too_when_preemption_deletes_it(
+    world: OpenWorld, run: Run, scheduling: dict[str, Any]
+) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(autoHealingPolicies=[])
             await w.roll(key, scheduling=scheduling)
@@ -70,8 +76,8 @@ def test_its_group_makes_it_anew_too_when_preemption_deletes_it(world, run, sche
     run(check())
 
 
-def test_only_spot_vms_that_run_are_preempted(world, run):
-    async def check():
+def test_only_spot_vms_that_run_are_preempted(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet()
             (vm,) = w.members(key)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from tests.lab.cloud.world import HEAL
+from multinic.lab.substrate import Backend
+from tests.lab.cloud.world import HEAL, OpenWorld, Run
 
 
-def test_a_vm_drains_before_it_is_deleted(world, run):
+def test_a_vm_drains_before_it_is_deleted(world: OpenWorld, run: Run) -> None:
     """Kind 16."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             await w.fleet(size=2, draining=30)
             await w.do("instanceGroupManagers.resize", size=1, zone="us-central1-a", instanceGroupManager="fleet")
             network = "projects/lab/global/networks/a"
 
-            def draining():
+            def draining() -> list[Backend]:
                 backends = w.substrate.plans[network].balancers[0].backends
                 return [b for b in backends if not b.takes_new and b.keeps_existing]
 
@@ -32,8 +33,8 @@ def test_a_vm_drains_before_it_is_deleted(world, run):
     run(check())
 
 
-def test_unhealthy_vms_go_first_when_a_group_shrinks(world, run):
-    async def check():
+def test_unhealthy_vms_go_first_when_a_group_shrinks(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=3, instanceLifecyclePolicy={"defaultActionOnFailure": "DO_NOTHING"})
             sick = w.members(key)[1]
@@ -49,8 +50,8 @@ def test_unhealthy_vms_go_first_when_a_group_shrinks(world, run):
     run(check())
 
 
-def test_delete_instances_lowers_the_size_and_abandon_leaves_the_vm(world, run):
-    async def check():
+def test_delete_instances_lowers_the_size_and_abandon_leaves_the_vm(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=3)
             first, second, third = w.members(key)
@@ -67,8 +68,8 @@ def test_delete_instances_lowers_the_size_and_abandon_leaves_the_vm(world, run):
     run(check())
 
 
-def test_the_autoscaler_sets_the_size_of_a_group_that_had_none(world, run):
-    async def check():
+def test_the_autoscaler_sets_the_size_of_a_group_that_had_none(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             await w.networks()
             await w.checks()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from tests.lab.cloud.world import HEAL
+import pytest
+
+from multinic.lab.substrate import Probe, ProbeResult
+from tests.lab.cloud.world import HEAL, OpenWorld, Run
 
 
-def test_a_rolling_update_never_has_fewer_ready_vms_than_asked_for(world, run):
+def test_a_rolling_update_never_has_fewer_ready_vms_than_asked_for(world: OpenWorld, run: Run) -> None:
     """Kind 15: an update takes no capacity away."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=3, draining=5)
             old = set(w.members(key))
@@ -16,11 +19,12 @@ def test_a_rolling_update_never_has_fewer_ready_vms_than_asked_for(world, run):
             assert not w.group_view(key)["status"]["versionTarget"]["isReached"]
             fewest, most = 99, 0
 
-            def done():
+            def done() -> bool:
                 nonlocal fewest, most
                 fewest = min(fewest, len(w.substrate.running))
                 most = max(most, len(w.members(key)))
-                return w.group_view(key)["status"]["isStable"]
+                stable: bool = w.group_view(key)["status"]["isStable"]
+                return stable
 
             await w.until(done, "the group is stable again")
             assert fewest >= 3
@@ -31,10 +35,10 @@ def test_a_rolling_update_never_has_fewer_ready_vms_than_asked_for(world, run):
     run(check())
 
 
-def test_a_bad_template_stops_at_its_first_vm(world, run):
+def test_a_bad_template_stops_at_its_first_vm(world: OpenWorld, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kind 15: illness blocks a rollout, and the next good one goes through."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=3)
             old = set(w.members(key))
@@ -44,19 +48,19 @@ def test_a_bad_template_stops_at_its_first_vm(world, run):
             # Every VM of the new template fails its heal check.
             real = w.substrate.probe
 
-            async def probe(p):
+            async def probe(p: Probe) -> ProbeResult:
                 if p.port == HEAL and p.machine not in running:
                     w.substrate.failing[HEAL].add(p.machine)
                 return await real(p)
 
-            w.substrate.probe = probe
+            monkeypatch.setattr(w.substrate, "probe", probe)
             await w.roll(key)
             await w.until(lambda: w.changes("group", "repairing", key), "the new VM is healed in vain")
             assert old <= set(w.substrate.running)
             assert len(w.changes("group", "creating", key)) == made_before + 1
             assert not w.group_view(key)["status"]["isStable"]
             # The next good template goes through.
-            w.substrate.probe = real
+            monkeypatch.setattr(w.substrate, "probe", real)
             w.substrate.failing[HEAL].clear()
             await w.roll(key, "t3")
             await w.stable(key)
@@ -66,8 +70,8 @@ def test_a_bad_template_stops_at_its_first_vm(world, run):
     run(check())
 
 
-def test_recreate_keeps_names(world, run):
-    async def check():
+def test_recreate_keeps_names(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             policy = {
                 "type": "PROACTIVE",
@@ -85,8 +89,8 @@ def test_recreate_keeps_names(world, run):
     run(check())
 
 
-def test_opportunistic_groups_wait_to_be_told(world, run):
-    async def check():
+def test_opportunistic_groups_wait_to_be_told(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(updatePolicy={"type": "OPPORTUNISTIC"})
             before = w.members(key)
@@ -107,8 +111,8 @@ def test_opportunistic_groups_wait_to_be_told(world, run):
     run(check())
 
 
-def test_refresh_takes_over_metadata_in_place(world, run):
-    async def check():
+def test_refresh_takes_over_metadata_in_place(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             policy = {"type": "PROACTIVE", "minimalAction": "REFRESH"}
             key = await w.fleet(updatePolicy=policy)
@@ -119,7 +123,7 @@ def test_refresh_takes_over_metadata_in_place(world, run):
             await w.until(lambda: w.group_view(key)["status"]["versionTarget"]["isReached"], "refreshed")
             assert w.identity(vm) == before
             assert vm in w.substrate.told
-            assert w.cloud.metadata(vm)["instance"]["attributes"]["startup-script"] == "t2"
+            assert w.metadata(vm)["instance"]["attributes"]["startup-script"] == "t2"
             # What needs a new VM still gets one.
             await w.roll(key, "t3", machineType="n2-highcpu-8")
             await w.until(lambda: w.members(key) != [vm], "replaced")

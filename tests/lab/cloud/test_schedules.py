@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 """A Monday."""
 
 
-def _schedule(text, seconds=3600, **more):
+def _schedule(text: str, seconds: int = 3600, **more: object) -> dict[str, Any]:
     return {"schedule": text, "durationSec": seconds, "minRequiredReplicas": 3, **more}
 
 
@@ -41,13 +42,13 @@ def _schedule(text, seconds=3600, **more):
         (_schedule("0 7 * * *", timeZone="America/New_York"), True),
     ],
 )
-def test_active(schedule, active):
+def test_active(schedule: dict[str, Any], active: bool) -> None:
     assert schedules.required({"one": schedule}, NOON) == (3 if active else 0)
     state = schedules.status({"one": schedule}, NOON)["one"]["state"]
     assert state == ("DISABLED" if schedule.get("disabled") else "ACTIVE" if active else "READY")
 
 
-def test_the_greatest_of_several_counts():
+def test_the_greatest_of_several_counts() -> None:
     more = _schedule("0 12 * * *") | {"minRequiredReplicas": 7}
     assert schedules.required({"a": _schedule("0 12 * * *"), "b": more, "c": _schedule("0 1 * * *")}, NOON) == 7
     assert schedules.required({}, NOON) == 0
@@ -56,11 +57,11 @@ def test_the_greatest_of_several_counts():
 @pytest.mark.parametrize(
     "text", ["", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * foo *", "5-1 * * * *", "*/0 * * * *", "²"]
 )
-def test_what_is_no_cron_expression(text):
+def test_what_is_no_cron_expression(text: str) -> None:
     assert schedules.problem(_schedule(text))
 
 
-def test_what_is_no_time_zone():
+def test_what_is_no_time_zone() -> None:
     assert schedules.problem(_schedule("0 0 * * *", timeZone="Europe/Atlantis"))
     assert schedules.problem(_schedule("0 0 * * *", timeZone="../etc/passwd"))
     assert schedules.problem(_schedule("0 0 * * *", timeZone="UTC")) is None

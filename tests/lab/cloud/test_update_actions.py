@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from multinic.lab.cloud.errors import ApiError
 from multinic.lab.cloud.group_updates import needed
+from multinic.lab.substrate import Machine
+from tests.lab.cloud.world import OpenWorld, Run
 
 ZONE = {"zone": "us-central1-a", "instanceGroupManager": "fleet"}
 TEMPLATE = {"machineType": "n2-highcpu-4", "tags": {"items": ["a"]}, "disks": [{"boot": True}]}
@@ -22,19 +26,19 @@ TEMPLATE = {"machineType": "n2-highcpu-4", "tags": {"items": ["a"]}, "disks": [{
         ({"machineType": "n2-highcpu-8", "canIpForward": True}, "REPLACE"),
     ],
 )
-def test_what_a_change_of_the_template_needs(changes, action):
+def test_what_a_change_of_the_template_needs(changes: dict[str, Any], action: str) -> None:
     assert needed(TEMPLATE, TEMPLATE | changes) == action
     assert needed(TEMPLATE | changes, TEMPLATE) == action
 
 
-def policy(**fields):
+def policy(**fields: object) -> dict[str, Any]:
     return {"updatePolicy": {"type": "PROACTIVE", "maxSurge": {"fixed": 1}, "maxUnavailable": {"fixed": 0}} | fields}
 
 
-def test_another_machine_type_needs_a_restart_and_a_stand_in_serves_meanwhile(world, run):
+def test_another_machine_type_needs_a_restart_and_a_stand_in_serves_meanwhile(world: OpenWorld, run: Run) -> None:
     """Kind 15: the VM keeps its name, number, address and disk, and capacity is never less than asked for."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=2, **policy(minimalAction="REFRESH"))
             before = {vm: w.cloud.store.require(vm) for vm in w.members(key)}
@@ -56,7 +60,7 @@ def test_another_machine_type_needs_a_restart_and_a_stand_in_serves_meanwhile(wo
                 assert now["machineType"].endswith("/n2-highcpu-8")
                 assert now["tags"]["items"] == ["router", "new"]
                 assert w.substrate.running[vm].egress == 16e9
-                assert w.cloud.metadata(vm)["instance"]["attributes"]["startup-script"] == "t2"
+                assert w.metadata(vm)["instance"]["attributes"]["startup-script"] == "t2"
                 assert ("stop", vm) in w.substrate.log
                 assert ("delete", vm) not in w.substrate.log
             counts = [len(before)]
@@ -67,21 +71,21 @@ def test_another_machine_type_needs_a_restart_and_a_stand_in_serves_meanwhile(wo
     run(check())
 
 
-def test_a_restart_waits_for_the_vms_health(world, run):
+def test_a_restart_waits_for_the_vms_health(world: OpenWorld, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a VM answered before its restart does not count for it."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=2, **policy(minimalAction="RESTART"))
             vms = set(w.members(key))
             real = w.substrate.start
 
-            async def start(machine):
+            async def start(machine: Machine) -> None:
                 if machine.key in vms:
                     w.substrate.failing[9000].add(machine.key)
                 await real(machine)
 
-            w.substrate.start = start
+            monkeypatch.setattr(w.substrate, "start", start)
             await w.roll(key)
             await w.until(lambda: w.changes("group", "repairing", key), "the restarted VM is healed in vain")
             assert len(w.changes("group", "restarting", key)) == 1
@@ -90,8 +94,8 @@ def test_a_restart_waits_for_the_vms_health(world, run):
     run(check())
 
 
-def test_an_update_that_needs_more_than_is_allowed_is_not_done(world, run):
-    async def check():
+def test_an_update_that_needs_more_than_is_allowed_is_not_done(world: OpenWorld, run: Run) -> None:
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(**policy(minimalAction="NONE", mostDisruptiveAllowedAction="RESTART"))
             (vm,) = w.members(key)
@@ -111,7 +115,7 @@ def test_an_update_that_needs_more_than_is_allowed_is_not_done(world, run):
             (new,) = set(w.members(key)) - {vm}
             assert not w.cloud.store.require(new)["canIpForward"]
             await w.roll(key, "t3")
-            await w.until(lambda: w.cloud.metadata(vm)["instance"]["attributes"]["startup-script"] == "t3", "refreshed")
+            await w.until(lambda: w.metadata(vm)["instance"]["attributes"]["startup-script"] == "t3", "refreshed")
             assert w.identity(vm) == identity
             assert not w.group_view(key)["status"]["versionTarget"]["isReached"], "the other one would be replaced"
 
@@ -119,15 +123,15 @@ def test_an_update_that_needs_more_than_is_allowed_is_not_done(world, run):
 
 
 @pytest.mark.parametrize("least", [None, "REFRESH", "RESTART", "REPLACE"])
-def test_named_vms_get_at_least_what_is_asked_for(world, run, least):
+def test_named_vms_get_at_least_what_is_asked_for(world: OpenWorld, run: Run, least: str | None) -> None:
     """`applyUpdatesToInstances` acts also on VMs that are up to date."""
 
-    async def check():
+    async def check() -> None:
         async with world() as w:
             key = await w.fleet(size=2, **policy(type="OPPORTUNISTIC"))
             one, other = w.members(key)
             before = w.identity(one)
-            body = {"instances": [f"zones/us-central1-a/instances/{one.rpartition('/')[2]}"]}
+            body: dict[str, Any] = {"instances": [f"zones/us-central1-a/instances/{one.rpartition('/')[2]}"]}
             body |= {"minimalAction": least} if least else {}
             w.substrate.told.clear()
             await w.do("instanceGroupManagers.applyUpdatesToInstances", body, **ZONE)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from multinic.lab.cloud import Cloud
@@ -14,6 +15,11 @@ from tests.lab.cloud.fake_substrate import FakeSubstrate
 HEAL, TRAFFIC = 9000, 9001
 PATIENCE = 60.0
 
+OpenWorld = Callable[..., AbstractAsyncContextManager["World"]]
+"""The fixture `world`: ``async with world(speed=…) as w``."""
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+"""The fixture `run`: runs a test's coroutine."""
+
 
 class World:
     """A cloud, its substrate, and the objects of a small router fleet."""
@@ -21,7 +27,7 @@ class World:
     def __init__(self, cloud: Cloud, substrate: FakeSubstrate) -> None:
         self.cloud, self.substrate = cloud, substrate
 
-    async def do(self, method: str, body: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+    async def do(self, method: str, body: dict[str, Any] | None = None, /, **params: Any) -> dict[str, Any]:
         """Calls a method and waits for its operation."""
         answer = await self.cloud.call(Call(method, params, body or {}))
         if answer.get("kind") == "compute#operation" and answer["status"] != "DONE":
@@ -157,6 +163,11 @@ class World:
     def identity(self, instance: str) -> str | None:
         value = self.cloud.store.get(instance)
         return value["id"] if value else None
+
+    def metadata(self, instance: str) -> dict[str, Any]:
+        tree = self.cloud.metadata(instance)
+        assert tree is not None
+        return tree
 
     async def stable(self, key: str) -> None:
         await self.until(lambda: self.group_view(key)["status"]["isStable"], f"{key} is stable")

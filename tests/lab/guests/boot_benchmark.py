@@ -27,8 +27,10 @@ from differences import describe  # noqa: E402
 from model import parse  # noqa: E402
 from wanted import wanted  # noqa: E402
 
+from multinic.lab.guests.connections import Request  # noqa: E402
 from multinic.lab.guests.exec import run_in_guest  # noqa: E402
 from multinic.lab.guests.linux import LinuxSubstrate  # noqa: E402
+from multinic.lab.guests.metadata import Answer  # noqa: E402
 from multinic.lab.substrate import Machine, NetworkInterface, NetworkPlan  # noqa: E402
 from tests.lab.guests.router_metadata import attributes, tree  # noqa: E402
 from tests.lab.inside import run_inside  # noqa: E402
@@ -155,14 +157,14 @@ async def rounds(folder: Path, substrate: LinuxSubstrate, nics: int) -> dict[str
         subnets = {f"s{number}": IPv4Network(f"10.{number}.0.0/24")}
         await substrate.apply(NetworkPlan(network(number), 1460, subnets, (), (), ()))
     machine = router(nics)
-    held = attributes(**behind(nics))
+    held = attributes() | behind(nics)
     metadata = tree(machine, held, {network(number): f"10.{number}.0.9" for number in range(nics)})
     asked = [0, 0]
     answer = substrate._metadata._answer
 
-    async def counting(name: str, request: Any, reader: Any) -> Any:
+    async def counting(machine: str, request: Request, reader: asyncio.StreamReader) -> Answer | None:
         asked["wait_for_change" in request.target] += 1
-        return await answer(name, request, reader)
+        return await answer(machine, request, reader)
 
     async def run(*argv: str) -> str:
         return await asyncio.to_thread(run_in_guest, folder, "router", argv, timeout=90.0)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from multinic.cli import lab as cli
 from multinic.lab import inotify
-from multinic.lab.guests import doctor, image
+from multinic.lab.guests import apt_sources, doctor, image
 
 
 @pytest.mark.guests
@@ -62,7 +62,7 @@ def test_missing_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6))
     assert "5 MB free" in (doctor._space() or "") and "XDG_CACHE_HOME" in (doctor._space() or "")
     with pytest.raises(image.ImageError, match="5 MB free"):
         image.ensure(cache=tmp_path / "images")
@@ -85,7 +85,7 @@ def test_few_guests_where_the_limit_of_inotify_cannot_be_raised(
 
 
 def test_no_sources_and_no_mmdebstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(image.apt_sources, "distribution_sources", lambda _: [])
+    monkeypatch.setattr(apt_sources, "distribution_sources", lambda _: [])
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     with pytest.raises(image.ImageError, match="no Debian or Ubuntu package source"):
         image.ensure(cache=tmp_path / "images")

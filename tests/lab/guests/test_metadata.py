@@ -105,8 +105,8 @@ class Http:
         await asyncio.get_running_loop().sock_connect(connection, ("169.254.169.254", 80))
         reader, writer = await asyncio.open_connection(sock=connection)
         more = [f"Content-Length: {len(body.encode())}"] if body else []
-        head = [f"{verb} {target} HTTP/1.1", "Host: m", "Connection: close", *headers, *more]
-        writer.write("\r\n".join([*head, "", body]).encode())
+        lines = [f"{verb} {target} HTTP/1.1", "Host: m", "Connection: close", *headers, *more]
+        writer.write("\r\n".join([*lines, "", body]).encode())
         try:
             text = (await reader.read()).decode()
         finally:
