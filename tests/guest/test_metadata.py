@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import metadata
 import pytest
@@ -67,7 +68,7 @@ def test_no_usable_answer(serve: Serve, answer: bytes) -> None:
 
 def test_a_server_that_does_not_wait_is_not_asked_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kind 18: what stands in for Google's server may answer `wait_for_change` at once."""
-    answers = iter([("e", {}), ("e", {})])
+    answers: Iterator[tuple[str, dict[str, Any]]] = iter([("e", {}), ("e", {})])
     monkeypatch.setattr(metadata, "saved", lambda max_age: None)
     monkeypatch.setattr(metadata, "tree", lambda etag: next(answers))
 

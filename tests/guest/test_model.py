@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import InvalidError, parse
 from trees import interface, mac, tree
-from wanted import wanted
+from wanted import Route, Rule, wanted
 
 
 @pytest.mark.parametrize("nics", [2, 3, 8])
@@ -180,5 +180,6 @@ def test_fuzzed_metadata_is_understood_or_refused(content: Any, data: st.DataObj
         assert str(error)
         return
     target = wanted(router, {nic.number: f"ens{4 + nic.number}" for nic in router.nics})
-    assert all(describe(item) for item in (*target.routes, *target.rules))
+    items: list[Route | Rule] = [*target.routes, *target.rules]
+    assert all(describe(item) for item in items)
     json.dumps(verdict.judge({}, router, None)).encode()

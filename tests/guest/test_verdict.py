@@ -95,7 +95,12 @@ def test_stopped_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """A pass of the watcher that was under way when `stop` began tells how it went, and `stop` after it."""
     for name in ("RUN", "VERDICT", "STOPPED", "LOCK"):
         monkeypatch.setattr(paths, name, str(tmp_path / name.lower()) if name != "RUN" else str(tmp_path))
-    monkeypatch.setattr(routing, "remove", lambda: verdict.store(after((1.0, GOOD))) or [])
+
+    def remove() -> list[str]:
+        verdict.store(after((1.0, GOOD)))
+        return []
+
+    monkeypatch.setattr(routing, "remove", remove)
     assert routing.stop() == 0
     assert verdict.load()["state"] == "stopped"
 
