@@ -212,7 +212,7 @@ def parse(name: str) -> Machine | None:
     types (e2-micro).
     """
     if name in SHARED_CORE:
-        return Machine(name, name.split("-", 1)[0] if name != "g1-small" else "n1", SHARED_CORE[name])
+        return Machine(name, "e2" if name.startswith("e2-") else "n1", SHARED_CORE[name])
     if found := re.fullmatch(r"(?:([a-z]+\d+[a-z]*)-)?custom-(\d{1,4})-(\d{1,8})(?:-ext)?", name):
         return Machine(name, found[1] or "n1", int(found[2]), int(found[3]))
     if found := re.fullmatch(r"([a-z]+\d+[a-z]*)-[a-z]+-(\d{1,4})(?:-[a-z]+)*", name):

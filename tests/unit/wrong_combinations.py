@@ -266,6 +266,11 @@ BREACHES: list[tuple[dict[str, Any], str, str]] = [
     ({"zones": ["us-central1-a\n"]}, "zone-fits", "zones[0]: 'us-central1-a\\n' is not an ordinary zone"),
     ({"machine.type": "n2-highcpu-3"}, "machine-size", "machine.type: n2-highcpu-3 is not one of Google Cloud's; n2-h"),
     (
+        {"machine.type": "f1-micro", "machine.tier_1": True},
+        "machine-tier-1",
+        "machine.tier_1: f1-micro cannot have Tier_1 networking; n1 has it in no size",
+    ),
+    (
         {"machine.type": "e2-highmem-32"},
         "machine-size",
         "machine.type: e2-highmem-32 is not one of Google Cloud's; e2-highmem comes with 2, 4, 8, 16 vCPUs",
