@@ -13,7 +13,7 @@ from multinic import naming
 from multinic.args import NetworkArgs
 from multinic.naming import NAME, NAME_FORM, PROJECT
 from multinic.problems import Problems
-from multinic.reading import Section, one_line, read_cidr, shown
+from multinic.reading import Section, read_cidr, shown
 from multinic.rules_network import judge_subnet
 from multinic.zones import REGION
 
@@ -126,7 +126,7 @@ def _more_subnets(section: Section, taken: dict[str, IPv4Network]) -> dict[str, 
     found = {}
     for region in section.given():
         if not isinstance(region, str) or not re.fullmatch(REGION, region):
-            section.problems.add(section.at(one_line(region)), f"{shown(region)} is not a region such as us-central1")
+            section.problems.add(section.at(region), f"{shown(region)} is not a region such as us-central1")
         found[str(region)] = _subnet(section, region, taken)
     return found
 

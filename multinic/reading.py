@@ -55,9 +55,9 @@ class Section:
             if self._is_plain(path or "args", value):
                 problems.add(path or "args", f"must be a mapping of names to values, not {shown(value)}")
 
-    def at(self, key: str) -> str:
+    def at(self, key: object) -> str:
         """Path of a key of this section."""
-        return f"{self.path}.{key}" if self.path else key
+        return f"{self.path}.{one_line(key)}" if self.path else one_line(key)
 
     def given(self) -> tuple[str, ...]:
         """The keys that were given, where they are free to choose."""
@@ -76,7 +76,7 @@ class Section:
         """Notes every key that no reader has asked for."""
         for key in self._values:
             if key not in self._known:
-                self.problems.add(self.at(one_line(key)), f"no such input{similar(str(key), self._known)}")
+                self.problems.add(self.at(key), f"no such input{similar(str(key), self._known)}")
 
     def text(self, key: str, default: str | None = None, *, pattern: str = "", form: str = "") -> str:
         """Reads a string; without a default it is required.

@@ -112,6 +112,7 @@ def test_networks_of_several_regions() -> None:
         ({"more_subnets": {"east": "10.7.0.0/25"}}, "networks[1].more_subnets.east: 'east' is not a region"),
         ({"more_subnets": {5: "10.7.0.0/33"}}, "networks[1].more_subnets.5: 5 is not a region such as us-central1"),
         ({"more_subnets": {5: "10.7.0.0/33"}}, "networks[1].more_subnets.5: '10.7.0.0/33' is not an IPv4 range"),
+        ({"more_subnets": {"\ud800": 1}}, "networks[1].more_subnets.\\ud800: must be a string, not 1"),
         ({"more_subnets": {REGION: "10.7.0.0/25"}}, "networks[1].more_subnets.us-central1: is the region itself"),
         ({"cidr": None}, "networks[1].cidr: is required: give a string"),
         ({"name": "left"}, "networks[1].name: left is given twice"),
