@@ -32,7 +32,7 @@ RECONCILE = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import kernel, reconcile, routing
-router = routing.router_now(1e9)
+router, _ = routing.router_now(1e9)
 start = time.monotonic()
 outcome = reconcile.reconcile(router)
 print(time.monotonic() - start, len(outcome.left))
