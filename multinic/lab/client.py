@@ -162,13 +162,13 @@ def running(
     Raises:
         LabError: The port is taken, packages are missing, or the lab did not come up; with the end of its log.
     """
+    if importlib.util.find_spec("uvicorn") is None:
+        raise LabError("the lab needs more packages: pip install 'multinic[lab]'")
     require_free_port(port)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LabError(f"{folder} cannot be the lab's folder ({error.strerror}): choose another one") from None
-    if importlib.util.find_spec("uvicorn") is None:
-        raise LabError("the lab needs more packages: pip install 'multinic[lab]'")
     daemon = [sys.executable, "-m", "multinic.lab.daemon", "--folder", str(folder), "--port", str(port)]
     daemon += ["--boot-delay", str(boot_delay), "--speed", str(speed), "--egress-scale", str(egress_scale)]
     daemon += ["--nic-names", nic_names, *([] if guests else ["--no-guests"])]
