@@ -181,11 +181,22 @@ def running(
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
         try:
             _wait_until_ready(process, log)
+            if guests:
+                _note_process(folder / "lab.json", process.pid)
             yield replace(Lab.of(folder), process=process.pid)
         finally:
             _end(process)
             if ephemeral:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _note_process(file: Path, pid: int) -> None:
+    """Puts the lab's outermost process in the place of the daemon's, whose number is one of its own namespace."""
+    described = json.loads(file.read_text()) | {"pid": pid}
+    draft = file.with_name(".lab.json.outside")
+    draft.touch(0o600)
+    draft.write_text(json.dumps(described))
+    draft.replace(file)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -100,7 +100,7 @@ def beside(lab: Path, endpoint: str, token: str) -> str:
     They end when the lab's daemon does.
 
     Args:
-        lab: The lab's folder, whose ``lab.json`` names the daemon's process.
+        lab: The lab's folder, whose ``lab.json`` names the lab's process.
         endpoint: The lab's front door.
         token: Its token.
 
