@@ -4,7 +4,7 @@
 
     def test_routes() -> None:
         declared = testing.run(my_program)
-        assert declared.one("compute.Route", "left")["priority"] == 900
+        assert declared.one("compute.Route", "nic0")["priority"] == 900
 
 `run` gives the program mocks that answer as Google Cloud does, waits for everything it started (a failed assertion in
 an `apply`, an exception in a task and a coroutine that nobody awaited all fail the test), and hands back what it

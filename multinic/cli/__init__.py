@@ -26,8 +26,8 @@ def main() -> None:
         if (error.name or "multinic").partition(".")[0] == "multinic":
             raise
         print(
-            f"multinic: the package {error.name} is missing: pip install 'multinic[operate]' for operators' commands,"
-            " 'multinic[lab]' for the lab, 'multinic[operate,lab,measure]' for all",
+            f"multinic: the package {error.name} is missing: in a clone, pip install '.[operate]' for the commands,"
+            " '.[lab]' for the lab, '.[operate,lab,measure]' for all",
             file=sys.stderr,
         )
         sys.exit(1)

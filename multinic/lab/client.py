@@ -163,7 +163,7 @@ def running(
         LabError: The port is taken, packages are missing, or the lab did not come up; with the end of its log.
     """
     if importlib.util.find_spec("uvicorn") is None:
-        raise LabError("the lab needs more packages: pip install 'multinic[lab]'")
+        raise LabError("the lab needs more packages: in a clone, pip install '.[lab]'")
     require_free_port(port)
     try:
         folder.mkdir(parents=True, exist_ok=True)

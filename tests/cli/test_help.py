@@ -83,4 +83,4 @@ def test_missing_packages_are_told_in_one_sentence(missing: str, words: str, tmp
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    assert "pip install 'multinic[" in done.stderr
+    assert "pip install '.[" in done.stderr
