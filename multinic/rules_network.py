@@ -198,7 +198,7 @@ def _links(settings: RouterSettings) -> Findings:
     for i, network in enumerate(settings.fleet.networks):
         for key in ("network", "subnetwork"):
             link = getattr(network, key)
-            if isinstance(link, str):
+            if isinstance(link, str) and link:
                 yield from judge_link(f"networks[{i}].{key}", link, key, settings.fleet.region)
         yield from _project(f"networks[{i}]", network)
 
@@ -215,7 +215,7 @@ def judge_link(path: str, link: str, kind: str, region: str = "") -> Findings:
 
 def _project(path: str, network: NetworkSettings) -> Findings:
     """Judges which project's the network is: routes and firewall rules are made there."""
-    if not isinstance(network.network, str):
+    if not isinstance(network.network, str) or not network.network:
         return
     own = naming.project_of(network.network)
     if own is None and not network.project:
@@ -237,7 +237,7 @@ def _subnet_region(settings: RouterSettings) -> Findings:
 NETWORK_RULES = (
     ("network-count", _NICS, "Two to eight networks.", ("networks",), _enough_networks),
     ("network-distinct", _NICS, "Each NIC is in a network and subnet of its own.", ("networks",), _distinct_networks),
-    ("link-form", "Shared VPC: a name alone does not say the project", "Full links.", ("networks", "region"), _links),
+    ("link-form", "Shared VPC: a name alone does not say the project", "Full links.", (), _links),
     ("subnet-region", _NICS, "Subnets are in the routers' region.", ("networks", "region"), _subnet_region),
     ("cidr-some", _ROUTES, "Every network has a range.", ("networks",), _has_cidrs),
     ("cidr-routable", _ROUTES, "Ranges are ones that a VPC network routes.", ("networks",), _routable),

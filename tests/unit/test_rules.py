@@ -100,6 +100,13 @@ def test_nested_ranges_can_be_allowed() -> None:
     assert problems_of(args) == []
 
 
+def test_a_wrong_range_hides_no_wrong_link() -> None:
+    args = changed({"region": "us-central", "networks.0.cidrs": ["10.10.0.0/33"], "networks.0.subnetwork": "x"})
+    told = "\n".join(problems_of(args))
+    for path in ("region: ", "networks[0].cidrs[0]: ", "networks[0].subnetwork: "):
+        assert path in told
+
+
 def test_all_problems_come_in_one_error() -> None:
     found = Problems()
     parsing.router(changed({"zones": [], "networks.1.cidrs": ["10.1.0.5/16"], "machine.imgae": IMAGE}), found)
