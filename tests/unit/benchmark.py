@@ -1,4 +1,4 @@
-"""What the library costs a Pulumi program, as ratios: `make library-benchmark`.
+"""What the library costs a Pulumi program, and `multinic --help` its user, as ratios: `make library-benchmark`.
 
 Each figure is measured in processes of its own, in CPU time, and is the median of some runs. Pulumi's mocks take the
 engine's place. "The program" is the region stack from its first line to its last: configuration, rules, the guest's
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -107,6 +108,14 @@ def grown(runs: dict[str, dict[str, Any]], name: str, base: str) -> float:
     return per(runs[name], "seconds") / per(runs[base], "seconds")
 
 
+def seconds(*command: str) -> float:
+    """CPU time of a Python process."""
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *command], cwd=REPOSITORY, capture_output=True, check=True)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=5, help="runs of each figure (default 5)")
@@ -138,6 +147,11 @@ def main() -> None:
     print("Metadata of one router between four networks")
     print(f"  all together : {last['all'] / 1024:.0f} KB of 200; largest key {last['key'] / 1024:.0f} KB of 64")
     print(f"  readings of the guest's files in a run of 40 regions: {last['reads']}")
+    spent = [
+        seconds("-m", "multinic", "--help") / (seconds("-c", "pass") + seconds("-c", "import typer"))
+        for _ in range(3 * repeat)
+    ]
+    print(f"multinic --help / Python and Typer, CPU time : {statistics.median(spent):.2f}   (at most 2)")
 
 
 if __name__ == "__main__":
