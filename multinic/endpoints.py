@@ -1,6 +1,5 @@
 """Endpoints: VMs at both sides of a router, to measure with. They are not part of the product's data path."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -16,7 +15,7 @@ from multinic.reading import Section, shown
 from multinic.rules_machine import judge_labels
 from multinic.rules_network import judge_link
 from multinic.settings import FleetSettings, MachineSettings, NetworkSettings, RouterSettings
-from multinic.zones import REGION
+from multinic.zones import is_zone
 
 STARTUP_SCRIPT = """\
 #!/bin/bash
@@ -120,9 +119,9 @@ def parse(args: object, problems: Problems, path: str = "") -> EndpointsSettings
         if not getattr(settings, key) and not top.is_broken and not problems.touch(top.at(key)):
             problems.add(top.at(key), f"is empty; {cure}")
     for index, zone in enumerate(settings.zones):
-        if not re.fullmatch(f"{REGION}-[a-z]", zone):
+        if zone and not is_zone(zone):
             problems.add(f"{top.at('zones')}[{index}]", f"{shown(zone)} is not a zone such as us-central1-b")
-    if len({zone.rpartition("-")[0] for zone in settings.zones}) > 1:
+    if len({zone.rpartition("-")[0] for zone in settings.zones if is_zone(zone)}) > 1:
         problems.add(top.at("zones"), "are of several regions, where a subnetwork is of one")
     if machines.parse(settings.machine_type) is None:
         shape = f"{shown(settings.machine_type)} is not a machine type such as n2-highcpu-4"
@@ -140,13 +139,10 @@ def _judge_like_router(settings: EndpointsSettings, top: Section) -> None:
     """Notes what a router between the two networks would be refused for as well."""
     networks = tuple(NetworkSettings(one.network, one.subnetwork, ()) for one in (settings.clients, settings.servers))
     machine = MachineSettings(image=settings.image, type=settings.machine_type, disk_gb=settings.disk_gb)
-    region = settings.zones[0].rpartition("-")[0] if settings.zones else ""
+    region = next((zone.rpartition("-")[0] for zone in settings.zones if is_zone(zone)), "")
     fleet = FleetSettings(region, networks, settings.zones, machine, labels=settings.labels)
-    only = ("machine-size", "machine-image", *(["subnet-region"] if re.fullmatch(REGION, region) else []))
-    rules.check(RouterSettings(fleet), found := Problems(), only=only)
-    for one in found.found:
-        if not top.problems.touch(path := top.at(_NAMES[one.path])):
-            top.problems.add(path, one.message, rule=one.rule)
+    only = ("machine-size", "machine-image", *(["subnet-region"] if region else []))
+    rules.check(RouterSettings(fleet), top.problems, called=lambda path: top.at(_NAMES.get(path, path)), only=only)
 
 
 def _group(section: Section) -> EndpointGroup:

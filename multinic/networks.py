@@ -13,7 +13,7 @@ from multinic import naming
 from multinic.args import NetworkArgs
 from multinic.naming import NAME, NAME_FORM, PROJECT
 from multinic.problems import Problems
-from multinic.reading import Section, read_cidr, shown
+from multinic.reading import UNREADABLE, Section, read_cidr, shown
 from multinic.rules_network import judge_subnet
 from multinic.zones import REGION
 
@@ -108,12 +108,12 @@ def parse(args: object, problems: Problems, path: str = "") -> RoutedNetworksSet
 
 
 def _subnet(section: Section, key: str, taken: dict[str, IPv4Network]) -> IPv4Network:
-    """Reads a subnetwork's range and compares it with all before; a harmless one where it cannot be read."""
+    """Reads a subnetwork's range and compares it with all before."""
     path = section.at(key)
     text = section.text(key)
-    given = read_cidr(text, path, section.problems) if text else None
-    if given is None:
-        return IPv4Network("192.0.2.0/24")
+    given = read_cidr(text, path, section.problems) if text else UNREADABLE
+    if given == UNREADABLE:
+        return given
     section.problems.add_all(judge_subnet(path, given), rule="subnet-apart")
     for where, other in taken.items():
         if given.overlaps(other):

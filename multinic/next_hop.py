@@ -81,13 +81,11 @@ def parse(args: object, problems: Problems) -> NextHopSettings:
     top.done()
     if not settings.groups and not top.is_broken and not problems.touch("groups"):
         problems.add("groups", "is empty; give the instance group of every zone")
-    if not problems.found:
-        network = NetworkSettings(settings.network, settings.subnetwork, (), address=settings.address)
-        zones = tuple(map(str, settings.groups))
-        fleet = FleetSettings(settings.region, (network,), zones, MachineSettings(), labels=settings.labels)
-        rules.check(RouterSettings(fleet, settings.policy), found := Problems(), only=_RULES)
-        for one in found.found:
-            problems.add(_here(one.path), one.message, rule=one.rule)
+    network = NetworkSettings(settings.network, settings.subnetwork, (), address=settings.address)
+    zones = tuple(map(str, settings.groups))
+    fleet = FleetSettings(settings.region, (network,), zones, MachineSettings(), labels=settings.labels)
+    if not top.is_broken:
+        rules.check(RouterSettings(fleet, settings.policy), problems, called=_here, only=_RULES)
     return settings
 
 

@@ -45,7 +45,7 @@ def router(args: object, problems: Problems, path: str = "") -> RouterSettings:
     )
     top.done()
     if not top.is_broken:
-        rules.check(settings, problems, path)
+        rules.check(settings, problems, called=top.at)
     return settings
 
 
@@ -61,7 +61,7 @@ def fleet(args: object, problems: Problems, path: str = "") -> FleetSettings:
     top.done()
     if not top.is_broken:
         # It makes no routes, so whoever makes them judges what may be nested.
-        rules.check(RouterSettings(settings, routes=RoutesSettings(allow_nested_cidrs=True)), problems, path)
+        rules.check(RouterSettings(settings, routes=RoutesSettings(allow_nested_cidrs=True)), problems, called=top.at)
     return settings
 
 
@@ -115,7 +115,7 @@ def _machine(section: Section) -> MachineSettings:
     settings = MachineSettings(
         image=image,
         image_family=family,
-        type=kind,
+        type="" if section.problems.touch(section.at("type")) else kind,
         disk_gb=section.integer("disk_gb", images.least_disk_gb(image or family), 10, 65536, "GB"),
         disk_type=section.text(
             "disk_type", parsed.disk if parsed else default.disk_type, pattern=naming.NAME, form="a disk type"
@@ -242,6 +242,6 @@ def _names(section: Section, key: str, form: str) -> tuple[str, ...]:
     """Reads a list of resource names."""
     values = section.texts(key)
     for index, value in enumerate(values):
-        if not naming.VALID.fullmatch(value):
+        if value and not naming.VALID.fullmatch(value):
             section.problems.add(f"{section.at(key)}[{index}]", f"{shown(value)} is not {form}: {naming.NAME_FORM}")
     return values

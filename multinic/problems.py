@@ -61,14 +61,18 @@ class Problems:
         if problem not in self.found:
             self.found.append(problem)
 
-    def add_all(self, findings: Iterable[tuple[str, str]], *, prefix: str = "", rule: str = "") -> None:
+    def add_all(self, findings: Iterable[tuple[str, ...]], *, prefix: str = "", rule: str = "") -> None:
         """Notes what a rule has found, path and message of each."""
-        for path, message in findings:
+        for path, message, *_ in findings:
             self.add(prefix + path, message, rule=rule)
 
+    def cover(self, path: str) -> bool:
+        """Whether this input, or one that it is a part of, already has a problem."""
+        return any(_holds(problem.path, path) for problem in self.found)
+
     def touch(self, *paths: str) -> bool:
-        """Whether any of these inputs, or a part of one, already has a problem."""
-        return any(_related(problem.path, path) for problem in self.found for path in paths)
+        """Whether any of these inputs, a part of one, or one that it is a part of, already has a problem."""
+        return any(_holds(one.path, path) or _holds(path, one.path) for one in self.found for path in paths)
 
     def raise_if_any(self) -> None:
         """Raises all of them together.
@@ -81,7 +85,6 @@ class Problems:
             raise kind(self.found)
 
 
-def _related(one: str, other: str) -> bool:
-    """Whether one path is the other or contains it."""
-    short, long = sorted((one, other), key=len)
-    return long == short or (long.startswith(short) and long[len(short) : len(short) + 1] in (".", "["))
+def _holds(one: str, other: str) -> bool:
+    """Whether a path is the other or contains it."""
+    return other.startswith(one) and other[len(one) : len(one) + 1] in ("", ".", "[")

@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 _LONGEST_SHOWN = 120
 
+UNREADABLE = ipaddress.IPv4Network("255.255.255.255/32")
+"""Stands for a range that cannot be read, so that those after it keep their places; no VPC network routes it."""
+
 _OUTPUT = (
     "is an Output, whose value is known only after deployment; this input decides which resources there are, "
     "so give a plain Python value"
@@ -108,14 +111,14 @@ class Section:
         return float(self._bounded(key, value, default, low, high, unit))
 
     def optional_integer(self, key: str, low: int, high: int, unit: str = "") -> int | None:
-        """Reads a whole number that has no default of ours."""
+        """Reads a whole number that has no default of ours; None as well if it cannot be read."""
         value = self.integer(key, low, low, high, unit)
-        return value if self.has(key) else None
+        return value if self.has(key) and not self.problems.touch(self.at(key)) else None
 
     def optional_number(self, key: str, low: float, high: float) -> float | None:
-        """Reads a number that has no default of ours."""
+        """Reads a number that has no default of ours; None as well if it cannot be read."""
         value = self.number(key, low, low, high)
-        return value if self.has(key) else None
+        return value if self.has(key) and not self.problems.touch(self.at(key)) else None
 
     def flag(self, key: str, default: bool) -> bool:
         """Reads true or false."""
@@ -131,17 +134,23 @@ class Section:
         self.problems.add(self.at(key), f"{shown(value)} is not one of {', '.join(names)}")
         return default
 
-    def texts(self, key: str, default: Sequence[str] | None = ()) -> tuple[str, ...]:
-        """Reads a list of strings; with the default None it is required."""
+    def texts(self, key: str, default: Sequence[str] | None = (), form: str = "a string") -> tuple[str, ...]:
+        """Reads a list of strings, none of them empty; with the default None it is required.
+
+        What cannot be read is an empty string, so that those after it keep their places.
+        """
         values = self._list(key, default)
-        result = []
-        for index, value in enumerate(values):
-            if self._is_plain(f"{self.at(key)}[{index}]", value):
-                if not isinstance(value, str):
-                    self.problems.add(f"{self.at(key)}[{index}]", f"must be a string, not {shown(value)}")
-                elif is_text(value, f"{self.at(key)}[{index}]", self.problems):
-                    result.append(value)
-        return tuple(result)
+        return tuple(self._text_of_list(f"{self.at(key)}[{index}]", value, form) for index, value in enumerate(values))
+
+    def _text_of_list(self, path: str, value: object, form: str) -> str:
+        if not self._is_plain(path, value):
+            return ""
+        if not isinstance(value, str):
+            self.problems.add(path, f"must be a string, not {shown(value)}")
+            return ""
+        if not value:
+            self.problems.add(path, f"is empty; give {form}, or leave it out")
+        return value if is_text(value, path, self.problems) else ""
 
     def pairs(self, key: str) -> dict[str, str]:
         """Reads a mapping of strings to strings, empty when not given."""
@@ -160,10 +169,12 @@ class Section:
         return result
 
     def cidrs(self, key: str, default: Sequence[str] | None = ()) -> tuple[ipaddress.IPv4Network, ...]:
-        """Reads a list of IPv4 ranges."""
-        values = self.texts(key, default)
-        ranges = [read_cidr(value, f"{self.at(key)}[{i}]", self.problems) for i, value in enumerate(values)]
-        return tuple(network for network in ranges if network is not None)
+        """Reads a list of IPv4 ranges. In the place of one that cannot be read is what it may mean, or `UNREADABLE`."""
+        values = self.texts(key, default, "an IPv4 range such as 10.1.0.0/16")
+        return tuple(
+            read_cidr(value, f"{self.at(key)}[{i}]", self.problems) if value else UNREADABLE
+            for i, value in enumerate(values)
+        )
 
     def link(self, key: str, *, required: bool = True) -> pulumi.Input[str]:
         """Reads a link, address or e-mail: a plain string or an Output, which stays one. Empty when not given."""
@@ -239,16 +250,20 @@ class Section:
         return True
 
 
-def read_cidr(text: str, path: str, problems: Problems) -> ipaddress.IPv4Network | None:
-    """Reads one IPv4 range, address and prefix length; says what is wrong with any other text."""
+def read_cidr(text: str, path: str, problems: Problems) -> ipaddress.IPv4Network:
+    """Reads one IPv4 range, address and prefix length; says what is wrong with any other text.
+
+    Returns:
+        The range, or what is probably meant, or `UNREADABLE`.
+    """
     if ":" in text:
         problems.add(path, f"{shown(text)} is IPv6; multinic routes IPv4 only", rule="ipv4-only")
-        return None
+        return UNREADABLE
     try:
         meant = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
         problems.add(path, f"{shown(text)} is not an IPv4 range such as 10.1.0.0/16", rule="cidr-form")
-        return None
+        return UNREADABLE
     if text == str(meant):
         return meant
     if text.partition("/")[2] == str(meant.prefixlen):
@@ -258,7 +273,7 @@ def read_cidr(text: str, path: str, problems: Problems) -> ipaddress.IPv4Network
         problems.add(
             path, f"{shown(text)} is not an address and a prefix length; did you mean {meant}?", rule="cidr-form"
         )
-    return None
+    return meant
 
 
 def is_text(value: str, path: str, problems: Problems) -> bool:

@@ -1,7 +1,9 @@
 """Rules between inputs, as a table: id, where it comes from, what it demands, and the check itself.
 
 Each says no before anything is created; Google Cloud would refuse the combination later, or worse, accept it and drop
-packets. A rule is passed over when an input that it needs already has a problem of its own.
+packets. All rules are judged in every run, also beside inputs that cannot be read, so that everything is told at once.
+A finding is passed over when its own input, or one that it rests on, has a problem of its own: what was read there is
+a stand-in.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -14,7 +16,8 @@ from multinic.rules_policy import POLICY_RULES
 from multinic.rules_scaling import SCALING_RULES
 from multinic.settings import RouterSettings
 
-Finding = tuple[str, str]
+Finding = tuple[str, ...]
+"""Path and message of a breach; then the other inputs that it rests on, as paths."""
 
 
 @dataclass(frozen=True)
@@ -25,32 +28,37 @@ class Rule:
         id: Short name, shown with the problem.
         source: Where the rule comes from.
         demands: What it demands, in one sentence.
-        needs: Inputs that must be readable before it can be judged.
-        check: Yields path and message of each breach.
+        check: Yields a finding for each breach.
     """
 
     id: str
     source: str
     demands: str
-    needs: tuple[str, ...]
     check: Callable[[RouterSettings], Iterable[Finding]]
 
 
 RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (*NETWORK_RULES, *MACHINE_RULES, *SCALING_RULES, *POLICY_RULES))
 
 
-def check(settings: RouterSettings, problems: Problems, path: str = "", only: Collection[str] = ()) -> None:
+def check(
+    settings: RouterSettings,
+    problems: Problems,
+    *,
+    called: Callable[[str], str] = lambda path: path,
+    only: Collection[str] = (),
+) -> None:
     """Judges all rules, or some; notes each breach.
 
     Args:
         settings: What is judged.
         problems: Where breaches are noted, and what is wrong already.
-        path: What the inputs' paths begin with.
+        called: Returns what the input of a router with this path is called by the caller.
         only: Ids of the rules to judge; all if empty.
     """
-    prefix = f"{path}." if path else ""
     before = Problems(list(problems.found))
     for rule in RULES:
-        if (only and rule.id not in only) or before.touch(*(prefix + need for need in rule.needs)):
+        if only and rule.id not in only:
             continue
-        problems.add_all(rule.check(settings), prefix=prefix, rule=rule.id)
+        for path, message, *rests_on in rule.check(settings):
+            if not before.cover(called(path)) and not before.touch(*map(called, rests_on)):
+                problems.add(called(path), message, rule=rule.id)

@@ -31,7 +31,7 @@ _KMS_KEY = (
 
 _BOOT_DISKS = ("pd-standard", "pd-balanced", "pd-ssd", "pd-extreme", "hyperdisk-balanced", "hyperdisk-extreme")
 
-Findings = Iterable[tuple[str, str]]
+Findings = Iterable[tuple[str, ...]]
 
 
 def _nics(settings: RouterSettings) -> Findings:
@@ -123,7 +123,7 @@ def _nic_types(settings: RouterSettings) -> Findings:
             if settings.fleet.machine.tier_1:
                 yield f"{path}.nic_type", "machine.tier_1 needs GVNIC"
         elif network.queue_count is not None and network.queue_count > 16:
-            yield f"{path}.queue_count", f"{network.queue_count} queues: GVNIC has at most 16"
+            yield f"{path}.queue_count", f"{network.queue_count} queues: GVNIC has at most 16", f"{path}.nic_type"
     queues = sum(network.queue_count or 0 for network in settings.fleet.networks)
     if machine and machine.vcpus and queues > 2 * machine.vcpus:
         yield "networks", f"{queues} queues in all; {machine.name} can have two a vCPU, {2 * machine.vcpus}"
@@ -168,6 +168,7 @@ def _spot_drain(settings: RouterSettings) -> Findings:
             "health.traffic.interval_sec",
             f"the load balancers need {needed} s to notice a leaving router, a Spot VM has {SPOT_DRAIN_SEC}; "
             "give a shorter interval or a lower unhealthy_threshold",
+            "health.traffic.unhealthy_threshold",
         )
 
 
@@ -228,26 +229,27 @@ def _labels(settings: RouterSettings) -> Findings:
 def _updates(settings: RouterSettings) -> Findings:
     updates = settings.fleet.updates
     if updates.max_surge == 0 and updates.max_unavailable == 0:
-        yield "updates.max_surge", "0 together with max_unavailable 0 lets no VM be replaced; give at least 1"
+        message = "0 together with max_unavailable 0 lets no VM be replaced; give at least 1"
+        yield "updates.max_surge", message, "updates.max_unavailable"
 
 
 MACHINE_RULES = (
-    ("machine-nics", _NICS, "The machine type takes as many NICs as networks.", ("machine.type", "networks"), _nics),
-    ("machine-size", _GENERAL, "A size that the series comes in.", ("machine.type",), _machine_size),
-    ("machine-image", _IMAGES, "The image fits CPU and disk.", ("machine",), _image_fits),
-    ("cpu-platform", _CPUS, "A CPU platform that the series has.", ("machine",), _cpu_platform),
-    ("disk-key", _KMS, "A key of Cloud KMS.", ("machine.disk_kms_key",), _disk_key),
-    ("tags", _TAGS, "Each tag once, not too many.", ("machine.tags", "routes.tags"), _tags),
-    ("nic-type", _GENERAL, "NIC type and queues fit the machine.", ("machine", "networks"), _nic_types),
-    ("machine-tier-1", _GENERAL, "Tier_1 networking on sizes that have it.", ("machine",), _tier_1),
-    ("machine-disk", _GENERAL, "A disk type that the series has.", ("machine",), _disk),
-    ("machine-confidential", _CONFIDENTIAL, "Confidential VM on AMD series.", ("machine",), _confidential),
-    ("machine-shielded", "instances.insert", "Integrity monitoring has a vTPM.", ("machine.shielded",), _shielded),
-    ("clamp-fits", "RFC 9293, 3.7.1", "A segment fits the MTU.", ("machine.clamp_mss", "networks"), _clamp),
-    ("spot-drain", _SPOT, "A Spot VM can drain in time.", ("machine.spot", "health.traffic"), _spot_drain),
-    ("metadata", _METADATA, "Metadata keys are valid and free.", ("machine",), _metadata),
-    ("metadata-secret", _METADATA, "Metadata holds no secret.", ("machine",), _metadata_secret),
-    ("metadata-size", _METADATA, "Metadata is of bounded size.", ("machine", "networks"), _metadata_size),
-    ("labels", _LABELS, "Valid labels.", ("labels",), _labels),
-    ("updates", _UPDATES, "An update can go on.", ("updates",), _updates),
+    ("machine-nics", _NICS, "The machine type takes as many NICs as networks.", _nics),
+    ("machine-size", _GENERAL, "A size that the series comes in.", _machine_size),
+    ("machine-image", _IMAGES, "The image fits CPU and disk.", _image_fits),
+    ("cpu-platform", _CPUS, "A CPU platform that the series has.", _cpu_platform),
+    ("disk-key", _KMS, "A key of Cloud KMS.", _disk_key),
+    ("tags", _TAGS, "Each tag once, not too many.", _tags),
+    ("nic-type", _GENERAL, "NIC type and queues fit the machine.", _nic_types),
+    ("machine-tier-1", _GENERAL, "Tier_1 networking on sizes that have it.", _tier_1),
+    ("machine-disk", _GENERAL, "A disk type that the series has.", _disk),
+    ("machine-confidential", _CONFIDENTIAL, "Confidential VM on AMD series.", _confidential),
+    ("machine-shielded", "instances.insert", "Integrity monitoring has a vTPM.", _shielded),
+    ("clamp-fits", "RFC 9293, 3.7.1", "A segment fits the MTU.", _clamp),
+    ("spot-drain", _SPOT, "A Spot VM can drain in time.", _spot_drain),
+    ("metadata", _METADATA, "Metadata keys are valid and free.", _metadata),
+    ("metadata-secret", _METADATA, "Metadata holds no secret.", _metadata_secret),
+    ("metadata-size", _METADATA, "Metadata is of bounded size.", _metadata_size),
+    ("labels", _LABELS, "Valid labels.", _labels),
+    ("updates", _UPDATES, "An update can go on.", _updates),
 )

@@ -7,7 +7,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 import pulumi
 
 from multinic import naming, zones
-from multinic.reading import shown
+from multinic.reading import UNREADABLE, shown
 from multinic.settings import NetworkSettings, RouterSettings, nested_cidrs
 
 _NEXT_HOP = "https://docs.cloud.google.com/load-balancing/docs/internal/ilb-next-hop-overview"
@@ -29,13 +29,17 @@ _SPECIAL = {
 
 _IN_PROJECT = r"(?:projects/[a-z0-9][-a-z0-9.:]{0,62}/)?"  # by id or by number
 
-Findings = Iterable[tuple[str, str]]
+_REGION = "us-central1"
+"""An example, where the region cannot be read."""
+
+Findings = Iterable[tuple[str, ...]]
 
 
 def _cidrs(settings: RouterSettings) -> Iterator[tuple[int, int, IPv4Network]]:
     for i, network in enumerate(settings.fleet.networks):
         for k, cidr in enumerate(network.cidrs):
-            yield i, k, cidr
+            if cidr != UNREADABLE:
+                yield i, k, cidr
 
 
 def _enough_networks(settings: RouterSettings) -> Findings:
@@ -61,10 +65,12 @@ def _has_cidrs(settings: RouterSettings) -> Findings:
 
 
 def _routable(settings: RouterSettings) -> Findings:
+    for i, network in enumerate(settings.fleet.networks):
+        for k, cidr in enumerate(network.cidrs):
+            for reserved in _RESERVED:
+                if cidr.subnet_of(reserved):
+                    yield f"networks[{i}].cidrs[{k}]", f"{cidr} lies in {reserved}, which no VPC network routes"
     for i, k, cidr in _cidrs(settings):
-        for reserved in _RESERVED:
-            if cidr.subnet_of(reserved):
-                yield f"networks[{i}].cidrs[{k}]", f"{cidr} lies in {reserved}, which no VPC network routes"
         # What contains them all is the default route, of which `routes` warns.
         for apis in _GOOGLE_APIS:
             if cidr.prefixlen > 0 and cidr.overlaps(apis):
@@ -117,6 +123,7 @@ def _nested(settings: RouterSettings) -> Findings:
             f"networks[{i}].cidrs[{k}]",
             f"{wide} overlaps {near} of networks[{j}]: unused addresses in it would bounce between the networks; "
             "give narrower ranges, or set routes.allow_nested_cidrs and the routers drop what would go back",
+            "routes.allow_nested_cidrs",
         )
 
 
@@ -136,7 +143,7 @@ def _subnets_apart(settings: RouterSettings) -> Findings:
             path = f"networks[{i}].subnet_cidrs[{m}]"
             yield from judge_subnet(path, subnet)
             for j, taken in seen:
-                if subnet.overlaps(taken):
+                if subnet.overlaps(taken) and taken != UNREADABLE:
                     yield path, f"{subnet} overlaps {taken} of networks[{j}]"
             seen.append((i, subnet))
 
@@ -170,10 +177,12 @@ def _judge_address(settings: RouterSettings, index: int, text: str) -> Findings:
     if not settings.routes.allow_nested_cidrs and not any(address in own for own in network.cidrs):
         for j, k, cidr in _cidrs(settings):
             if address in cidr:
-                yield path, f"{text} is behind networks[{j}], in its cidrs[{k}], {cidr}; give one of this network's own"
+                message = f"{text} is behind networks[{j}], in its cidrs[{k}], {cidr}; give one of this network's own"
+                yield path, message, "routes.allow_nested_cidrs", f"networks[{index}].cidrs"
     ranges = network.subnet_cidrs
     if ranges and not any(address in subnet for subnet in ranges):
-        yield path, f"{text} is in none of the network's subnets ({', '.join(map(str, ranges))})"
+        message = f"{text} is in none of the network's subnets ({', '.join(map(str, ranges))})"
+        yield path, message, f"networks[{index}].subnet_cidrs"
     for subnet in ranges:
         if subnet.prefixlen <= 29 and address in (subnet[0], subnet[1], subnet[-2], subnet[-1]):
             yield path, f"{text} is one of the first and last two addresses of {subnet}, which Google Cloud keeps"
@@ -181,17 +190,20 @@ def _judge_address(settings: RouterSettings, index: int, text: str) -> Findings:
 
 def _some_zone(settings: RouterSettings) -> Findings:
     if settings.fleet.zones == ():
-        region = settings.fleet.region
+        region = settings.fleet.region or _REGION
         yield "zones", f"is empty; give at least one zone such as {region}-b, or leave it out to use all of {region}"
 
 
 def _zones_fit(settings: RouterSettings) -> Findings:
     region, given = settings.fleet.region, settings.fleet.zones or ()
     for i, zone in enumerate(given):
-        if not zones.is_zone_of(zone, region):
-            yield f"zones[{i}]", f"{zone!r} is not an ordinary zone of region {region}, such as {region}-b"
-        elif zone in given[:i]:
+        if zone in given[:i]:
             yield f"zones[{i}]", f"{zone} is given twice"
+        elif not zones.is_zone_of(zone, region):
+            where = f" of region {region}, such as {region}-b" if region else f", such as {_REGION}-b"
+            # What is no zone of any region is told beside a wrong region, too.
+            rests_on = ["region"] if zones.is_zone(zone) else []
+            yield f"zones[{i}]", f"{shown(zone)} is not an ordinary zone{where}", *rests_on
 
 
 def _links(settings: RouterSettings) -> Findings:
@@ -200,26 +212,30 @@ def _links(settings: RouterSettings) -> Findings:
             link = getattr(network, key)
             if isinstance(link, str) and link:
                 yield from judge_link(f"networks[{i}].{key}", link, key, settings.fleet.region)
-        yield from _project(f"networks[{i}]", network)
+        if isinstance(network.network, str) and is_link(network.network, "network"):
+            yield from _project(f"networks[{i}]", network, network.network)
 
 
 def judge_link(path: str, link: str, kind: str, region: str = "") -> Findings:
     """Judges the form of a network's or subnetwork's link; `NextHop` and `Endpoints` ask as well."""
-    place = "global" if kind == "network" else rf"regions/{zones.REGION}"
-    if not re.fullmatch(
-        rf"(?:projects/[a-z0-9][-a-z0-9.:]{{0,62}}/)?{place}/{kind}s/{naming.NAME}", naming.partial(link)
-    ):
-        said = place if kind == "network" else f"regions/{region or 'R'}"
+    if not is_link(link, kind):
+        said = "global" if kind == "network" else f"regions/{region or 'R'}"
         yield path, f"{shown(link)} is not a full link; give projects/P/{said}/{kind}s/N"
 
 
-def _project(path: str, network: NetworkSettings) -> Findings:
+def is_link(link: str, kind: str) -> bool:
+    """Whether this is a link of a network or subnetwork; it need not name the project."""
+    place = "global" if kind == "network" else rf"regions/{zones.REGION}"
+    form = rf"(?:projects/[a-z0-9][-a-z0-9.:]{{0,62}}/)?{place}/{kind}s/{naming.NAME}"
+    return re.fullmatch(form, naming.partial(link)) is not None
+
+
+def _project(path: str, network: NetworkSettings, link: str) -> Findings:
     """Judges which project's the network is: routes and firewall rules are made there."""
-    if not isinstance(network.network, str) or not network.network:
-        return
-    own = naming.project_of(network.network)
+    own = naming.project_of(link)
     if own is None and not network.project:
-        yield f"{path}.network", f"{shown(network.network)} does not say the project; give projects/P/global/networks/N"
+        message = f"{shown(link)} does not say the project; give projects/P/global/networks/N"
+        yield f"{path}.network", message, f"{path}.project"
     elif own and network.project and own != network.project:
         yield f"{path}.project", f"{network.project} is not the network's own project, {own}; leave it out"
     inside = naming.project_of(network.subnetwork) if isinstance(network.subnetwork, str) else None
@@ -231,34 +247,27 @@ def _subnet_region(settings: RouterSettings) -> Findings:
     for i, network in enumerate(settings.fleet.networks):
         link = network.subnetwork
         if isinstance(link, str) and "/regions/" in link and f"/regions/{settings.fleet.region}/" not in link:
-            yield f"networks[{i}].subnetwork", f"{link} is not in region {settings.fleet.region}"
+            yield f"networks[{i}].subnetwork", f"{link} is not in region {settings.fleet.region}", "region"
 
 
 NETWORK_RULES = (
-    ("network-count", _NICS, "Two to eight networks.", ("networks",), _enough_networks),
-    ("network-distinct", _NICS, "Each NIC is in a network and subnet of its own.", ("networks",), _distinct_networks),
-    ("link-form", "Shared VPC: a name alone does not say the project", "Full links.", (), _links),
-    ("subnet-region", _NICS, "Subnets are in the routers' region.", ("networks", "region"), _subnet_region),
-    ("cidr-some", _ROUTES, "Every network has a range.", ("networks",), _has_cidrs),
-    ("cidr-routable", _ROUTES, "Ranges are ones that a VPC network routes.", ("networks",), _routable),
-    ("source-cidrs", _ROUTES, "Ranges that packets come from.", ("access",), _sources),
-    ("cidr-once", _NEXT_HOP, "A range is behind one network, once.", ("networks",), _once),
-    ("cidr-own-subnet", _ROUTES, "No route into or equal to an own subnet.", ("networks",), _own_subnets),
-    (
-        "cidr-nested",
-        "packets bounce until their TTL ends",
-        "No range contains another's.",
-        ("networks", "routes"),
-        _nested,
-    ),
-    ("subnet-apart", _SUBNETS, "Ranges that subnets can have, none overlapping.", ("networks",), _subnets_apart),
-    ("address-fits", _NEXT_HOP, "The load balancer's address is in its subnet.", ("networks",), _address_fits),
-    ("zone-some", "a fleet without zones routes nothing", "At least one zone.", ("zones", "region"), _some_zone),
+    ("network-count", _NICS, "Two to eight networks.", _enough_networks),
+    ("network-distinct", _NICS, "Each NIC is in a network and subnet of its own.", _distinct_networks),
+    ("link-form", "Shared VPC: a name alone does not say the project", "Full links.", _links),
+    ("subnet-region", _NICS, "Subnets are in the routers' region.", _subnet_region),
+    ("cidr-some", _ROUTES, "Every network has a range.", _has_cidrs),
+    ("cidr-routable", _ROUTES, "Ranges are ones that a VPC network routes.", _routable),
+    ("source-cidrs", _ROUTES, "Ranges that packets come from.", _sources),
+    ("cidr-once", _NEXT_HOP, "A range is behind one network, once.", _once),
+    ("cidr-own-subnet", _ROUTES, "No route into or equal to an own subnet.", _own_subnets),
+    ("cidr-nested", "packets bounce until their TTL ends", "No range contains another's.", _nested),
+    ("subnet-apart", _SUBNETS, "Ranges that subnets can have, none overlapping.", _subnets_apart),
+    ("address-fits", _NEXT_HOP, "The load balancer's address is in its subnet.", _address_fits),
+    ("zone-some", "a fleet without zones routes nothing", "At least one zone.", _some_zone),
     (
         "zone-fits",
         "https://cloud.google.com/compute/docs/regions-zones",
         "Ordinary zones of the region, each once.",
-        ("zones", "region"),
         _zones_fit,
     ),
 )

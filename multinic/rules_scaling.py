@@ -11,7 +11,9 @@ _GROUP_SIZE = 1000
 """VMs in a group at most: https://docs.cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers"""
 _STANDBY = "https://docs.cloud.google.com/compute/docs/instance-groups/suspended-and-stopped-vms-in-mig"
 
-Findings = Iterable[tuple[str, str]]
+_SIZE = ("replicas.min", "replicas.max")
+
+Findings = Iterable[tuple[str, ...]]
 
 
 def _replicas(settings: RouterSettings) -> Findings:
@@ -20,7 +22,7 @@ def _replicas(settings: RouterSettings) -> Findings:
         if replicas.min < 1:
             yield "replicas.min", "0 switches the fleet off and has no max; give at least 1 to autoscale"
         if replicas.max < replicas.min:
-            yield "replicas.max", f"{replicas.max} is less than replicas.min, {replicas.min}"
+            yield "replicas.max", f"{replicas.max} is less than replicas.min, {replicas.min}", "replicas.min"
 
 
 def _backends(settings: RouterSettings) -> Findings:
@@ -31,13 +33,14 @@ def _backends(settings: RouterSettings) -> Findings:
     if most * zones > 250:
         path = "replicas.max" if isinstance(replicas, Autoscaled) else "replicas.min"
         where = f"in each of {zones} zones" if zones > 1 else "in a zone"
-        yield path, f"{most} VMs {where}; a load balancer takes at most 250 in all"
+        yield path, f"{most} VMs {where}; a load balancer takes at most 250 in all", *_SIZE
 
 
 def _autoscaler_used(settings: RouterSettings) -> Findings:
     fixed = isinstance(settings.fleet.replicas, Fixed)
     if fixed and settings.fleet.autoscaler != AutoscalerSettings():
-        yield "autoscaler", "has no effect with a fixed number of replicas; give replicas.max, or leave it out"
+        message = "has no effect with a fixed number of replicas; give replicas.max, or leave it out"
+        yield "autoscaler", message, *_SIZE
 
 
 def _schedules(settings: RouterSettings) -> Findings:
@@ -50,7 +53,8 @@ def _schedules(settings: RouterSettings) -> Findings:
         if schedule.name in names[:i]:
             yield f"{path}.name", f"{schedule.name} is given twice"
         if isinstance(replicas, Autoscaled) and schedule.min_replicas > replicas.max:
-            yield f"{path}.min_replicas", f"{schedule.min_replicas} is more than replicas.max, {replicas.max}"
+            message = f"{schedule.min_replicas} is more than replicas.max, {replicas.max}"
+            yield f"{path}.min_replicas", message, *_SIZE
 
 
 def _metrics(settings: RouterSettings) -> Findings:
@@ -58,7 +62,8 @@ def _metrics(settings: RouterSettings) -> Findings:
     for i, metric in enumerate(settings.fleet.autoscaler.metrics):
         path = f"autoscaler.metrics[{i}]"
         if (metric.target is None) == (metric.single_instance_assignment is None):
-            yield path, "give either target or single_instance_assignment"
+            message = "give either target or single_instance_assignment"
+            yield path, message, f"{path}.target", f"{path}.single_instance_assignment"
         if metric.name in names:
             yield f"{path}.name", f"{metric.name} is given twice"
         names.append(metric.name)
@@ -69,29 +74,27 @@ def _standby(settings: RouterSettings) -> Findings:
     kept = standby.stopped + standby.suspended
     if isinstance(replicas, Fixed):
         if standby != Standby():
-            yield "standby", "has no effect with a fixed number of replicas, which never scales out"
+            yield "standby", "has no effect with a fixed number of replicas, which never scales out", *_SIZE
     elif not kept and standby.initial_delay_sec != Standby.initial_delay_sec:
-        yield "standby.initial_delay_sec", "has no effect without stopped or suspended VMs"
+        message = "has no effect without stopped or suspended VMs"
+        yield "standby.initial_delay_sec", message, "standby.stopped", "standby.suspended", *_SIZE
     elif kept and replicas.max + kept > _GROUP_SIZE:
-        yield (
-            "standby",
-            f"{kept} VMs and replicas.max, {replicas.max}, are more than a group's {_GROUP_SIZE}",
-        )
+        message = f"{kept} VMs and replicas.max, {replicas.max}, are more than a group's {_GROUP_SIZE}"
+        yield "standby", message, *_SIZE
     if standby.suspended and settings.fleet.machine.confidential:
         yield "standby.suspended", "a confidential VM cannot be suspended; give stopped"
 
 
 SCALING_RULES = (
-    ("backends", _BACKENDS, "A backend service has at most 250 VMs.", ("replicas", "zones"), _backends),
-    ("replicas", _AUTOSCALER, "1 ≤ min ≤ max.", ("replicas",), _replicas),
+    ("backends", _BACKENDS, "A backend service has at most 250 VMs.", _backends),
+    ("replicas", _AUTOSCALER, "1 ≤ min ≤ max.", _replicas),
     (
         "autoscaler-used",
         "an input is never ignored",
         "Numbers for an autoscaler only where there is one.",
-        ("replicas", "autoscaler"),
         _autoscaler_used,
     ),
-    ("schedules", _AUTOSCALER, "Schedules are distinct and within max.", ("replicas", "autoscaler"), _schedules),
-    ("metrics", _METRICS, "Each metric once, with one number.", ("autoscaler",), _metrics),
-    ("standby", _STANDBY, "VMs on standby where they are used.", ("standby", "replicas", "machine"), _standby),
+    ("schedules", _AUTOSCALER, "Schedules are distinct and within max.", _schedules),
+    ("metrics", _METRICS, "Each metric once, with one number.", _metrics),
+    ("standby", _STANDBY, "VMs on standby where they are used.", _standby),
 )

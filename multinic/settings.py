@@ -22,6 +22,7 @@ from multinic.choices import (
     UpdateType,
     ZonalAffinity,
 )
+from multinic.reading import UNREADABLE
 
 DRAIN_MARGIN_SEC = 3
 """Added to the load balancer's own detection time when a router leaves: probes are not sent at once everywhere."""
@@ -292,6 +293,7 @@ def nested_cidrs(networks: tuple[NetworkSettings, ...]) -> list[tuple[int, IPv4N
             if i == j:
                 continue
             inside = dict.fromkeys((*other.cidrs, *other.subnet_cidrs))
+            inside.pop(UNREADABLE, None)
             found += [
                 (i, wide, j, near) for wide in one.cidrs for near in inside if wide != near and near.subnet_of(wide)
             ]

@@ -11,6 +11,11 @@ REGION = r"[a-z]+-[a-z]+\d+"
 """Form of a region's name, such as us-central1."""
 
 
+def is_zone(zone: str) -> bool:
+    """Whether this is the name of an ordinary zone of any region."""
+    return re.fullmatch(rf"{REGION}-[a-z]", zone) is not None
+
+
 def is_zone_of(zone: str, region: str) -> bool:
     """Whether this is an ordinary zone of the region.
 

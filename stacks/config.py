@@ -2,14 +2,16 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 from pulumi.runtime import config as runtime_config
 
+from multinic import naming
 from multinic.problems import Problems
-from multinic.reading import similar
+from multinic.reading import shown, similar
 
 NAMESPACE = "multinic"
 
@@ -59,6 +61,9 @@ class StackConfig:
                 problems.add(full, f"no such setting{similar(key, known)}")
             elif runtime_config.is_config_secret(full):
                 problems.add(full, "is a secret, and would be readable as metadata and outputs; give it as plain text")
+        project = pulumi.Config("gcp").get("project")
+        if project and not re.fullmatch(naming.PROJECT, project):
+            problems.add("gcp:project", f"{shown(project)} is not a project id")
 
     def value(self, key: str, default: Any) -> Any:
         """Returns a setting of any plain form: text, number, list or object."""
@@ -107,13 +112,17 @@ class StackConfig:
 def rename(found: Problems, problems: Problems, names: Mapping[str, str], prefix: str = "") -> None:
     """Notes a component's problems under the names that its inputs have in the configuration.
 
+    An input that has a problem already gets no further one: the component was given something in its place.
+
     Args:
         found: What the component's own check found.
         problems: Where it is noted.
         names: First part of a path → what it is called here.
         prefix: What all other paths begin with here.
     """
+    before = Problems(list(problems.found))
     for problem in found.found:
         head = problem.path.split(".")[0].split("[")[0]
         path = names[head] + problem.path[len(head) :] if head in names else prefix + problem.path
-        problems.add(path, problem.message, rule=problem.rule, is_output=problem.is_output)
+        if not before.cover(path):
+            problems.add(path, problem.message, rule=problem.rule, is_output=problem.is_output)

@@ -9,8 +9,9 @@ Its configuration (`multinic:…`) takes the same nested inputs as the component
   routers' or those follow an `image_family`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pulumi
@@ -28,7 +29,7 @@ from multinic import (
     parsing,
 )
 from multinic.problems import Problems
-from stacks import routers
+from stacks import links, routers
 from stacks.config import StackConfig, rename
 
 KEYS = ("endpoints", "networks", "router", "zones")
@@ -88,21 +89,11 @@ def read() -> DevSettings:
 
 def _check(settings: DevSettings, problems: Problems) -> None:
     """Runs the components' own checks with the links that the networks will have."""
-    found = Problems()
-    made = networks.parse(settings.networks_args(), found)
+    made = networks.parse(settings.networks_args(), found := Problems())
     rename(found, problems, {"networks": "multinic:networks", "region": "gcp:region"})
-    judged = {"networks", "region"} if found.found else set()
-    if judged:
-        # The rest is judged beside sound networks, so that all problems are told in one go.
-        sound = [{"name": "left", "cidr": "10.10.0.0/24"}, {"name": "right", "cidr": "10.20.0.0/24"}]
-        made = networks.parse({"region": "us-central1", "networks": sound}, Problems())
-    joined = [
-        one.router_network(f"projects/p/global/networks/n{i}", f"projects/p/regions/{made.region}/subnetworks/s{i}")
-        for i, one in enumerate(made.networks)
-    ]
-    found = Problems()
-    parsing.router(settings.router_args(joined), found)
-    own = [problem for problem in found.found if problem.path.split("[")[0].split(".")[0] not in judged]
+    joined = [one.router_network(*links.made_up(i, made.region)) for i, one in enumerate(made.networks)]
+    parsing.router(settings.router_args(joined), found := Problems())
+    own = [replace(problem, path=_as_given(problem.path, settings.networks)) for problem in found.found]
     names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
     rename(Problems(own), problems, names, "multinic:router.")
     if len(joined) > 1:
@@ -113,6 +104,16 @@ def _check(settings: DevSettings, problems: Problems) -> None:
         judged = {*settings.endpoints, *([] if problems.touch("multinic:router.machine.image") else ["image"])}
         own = [problem for problem in found.found if problem.path.split(".")[0] in judged]
         rename(Problems(own), problems, {}, "multinic:endpoints.")
+
+
+def _as_given(path: str, networks: Any) -> str:
+    """Returns what a range of the router is called here: a network announces its own `cidr` if it gives no `cidrs`."""
+    own = re.fullmatch(r"(networks\[(\d+)\])\.(cidrs|subnet_cidrs)\[\d+\]", path)
+    if own is None:
+        return path
+    given = networks[int(own[2])]
+    has_cidrs = isinstance(given, Mapping) and given.get("cidrs") is not None
+    return path if has_cidrs and own[3] == "cidrs" else f"{own[1]}.cidr"
 
 
 def program() -> None:

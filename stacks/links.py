@@ -3,12 +3,13 @@
 Every value is an output of its own, flat and plain: one unknown or secret in a nested output would spread over all.
 """
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
 import pulumi
 
-from multinic import naming
+from multinic import naming, zones
 
 STACK = "[^/]+/[^/]+/[^/]+"
 """Form of a stack's full name."""
@@ -25,6 +26,12 @@ def network_key(network: str) -> str:
 def subnetwork_key(network: str, region: str) -> str:
     """Returns the name of the output with the link of a network's subnetwork in a region."""
     return f"subnetwork_{network}_{region}"
+
+
+def made_up(index: int, region: str) -> tuple[str, str]:
+    """Returns links of the form that a network and its subnetwork will have, to check all else with beforehand."""
+    inside = region if re.fullmatch(zones.REGION, region) else "us-central1"
+    return f"projects/p/global/networks/n{index}", f"projects/p/regions/{inside}/subnetworks/s{index}"
 
 
 def claim(network: str, cidr: str, priority: int, tag: str = "") -> str:

@@ -39,14 +39,14 @@ def program() -> None:
     if service_projects and not host:
         found.add("service_projects", "needs shared_vpc_host: true")
     for index, one in enumerate(service_projects):
-        if not re.fullmatch(naming.PROJECT, one):
+        if one and not re.fullmatch(naming.PROJECT, one):
             found.add(f"service_projects[{index}]", f"{one!r} is not a project id")
     for index, member in enumerate(members):
-        if not _MEMBER.fullmatch(member):
+        if member and not _MEMBER.fullmatch(member):
             found.add(f"iap_members[{index}]", f"{member!r} is not a member such as group:network-team@example.com")
     for key, values in (("service_projects", service_projects), ("iap_members", members)):
         for index, one in enumerate(values):
-            if one in values[:index]:
+            if one and one in values[:index]:
                 found.add(f"{key}[{index}]", f"{one} is given twice")
     rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
     problems.raise_if_any()

@@ -76,9 +76,9 @@ def read() -> tuple[RegionSettings, RouterSettings]:
             found.add(f"networks[{index}].name", f"{name} is given twice")
     _judge_others(settings, found)
     rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
-    places = [f"projects/p/global/networks/n{i}" for i, _ in enumerate(networks)]
-    inside = [f"projects/p/regions/{settings.region}/subnetworks/s{i}" for i, _ in enumerate(networks)]
-    checked = parsing.router(settings.router_args(places, inside), found := Problems())
+    pairs = [links.made_up(i, settings.region) for i, _ in enumerate(networks)]
+    args = settings.router_args([network for network, _ in pairs], [subnetwork for _, subnetwork in pairs])
+    checked = parsing.router(args, found := Problems())
     names = {"networks": "multinic:networks", "region": "gcp:region", "zones": "multinic:zones"}
     rename(found, problems, names, "multinic:router.")
     problems.raise_if_any()
@@ -90,6 +90,8 @@ def _judge_others(settings: RegionSettings, problems: Problems) -> None:
     here = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     for index, stack in enumerate(settings.other_regions):
         path = f"other_regions[{index}]"
+        if not stack:
+            continue  # it could not be read
         if not re.fullmatch(links.STACK, stack):
             problems.add(path, f"{stack!r} is not {links.STACK_FORM}")
         elif stack == here:

@@ -34,3 +34,21 @@ def router_args(count: int = 2, **more: Any) -> MultinicRouterArgs:
         args["machine"]["type"] = "n2-highcpu-8"
     args.update(copy.deepcopy(more))
     return args  # type: ignore[return-value]
+
+
+def put(args: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Sets one input deep inside, given by its path with dots and numbers."""
+    args = copy.deepcopy(args)
+    *heads, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    place: Any = args
+    for head in heads:
+        place = place[head] if isinstance(head, int) else place.setdefault(head, {})
+    place[last] = value
+    return args
+
+
+def changed(change: dict[str, Any]) -> Any:
+    args: dict[str, Any] = dict(router_args())
+    for path, value in change.items():
+        args = put(args, path, value)
+    return args

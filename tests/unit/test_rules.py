@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pulumi
@@ -11,33 +10,15 @@ import pytest
 
 from multinic import InputError, InputTypeError, MultinicRouter, parsing, rules, testing
 from multinic.problems import Problems
-from tests.unit.shapes import IMAGE, router_args
+from tests.unit.shapes import IMAGE, changed, router_args
 from tests.unit.values import RIGHT, WRONG
 from tests.unit.wrong_combinations import BREACHES
-
-
-def put(args: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Sets one input deep inside, given by its path with dots and numbers."""
-    args = copy.deepcopy(args)
-    *heads, last = [int(part) if part.isdigit() else part for part in path.split(".")]
-    place: Any = args
-    for head in heads:
-        place = place[head] if isinstance(head, int) else place.setdefault(head, {})
-    place[last] = value
-    return args
 
 
 def problems_of(args: Any) -> list[str]:
     found = Problems()
     parsing.router(args, found)
     return [str(problem) for problem in found.found]
-
-
-def changed(change: dict[str, Any]) -> Any:
-    args: dict[str, Any] = dict(router_args())
-    for path, value in change.items():
-        args = put(args, path, value)
-    return args
 
 
 @pytest.mark.parametrize(("change", "rule", "message"), BREACHES, ids=[f"{b[1]}-{i}" for i, b in enumerate(BREACHES)])

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from multinic import InputError, endpoints, networks, parsing
 from multinic.problems import Problems
 from multinic.settings import RouterSettings
-from tests.unit.shapes import router_args
-from tests.unit.test_rules import put
+from tests.unit.shapes import put, router_args
 
 # Lone surrogates, which YAML and JSON can bring in, and numbers that are none, among it.
 texts = st.text(st.characters(), max_size=8) | st.sampled_from(["\ud800", "a\0b", "\u0661\u0660.0.0.0/8"])

@@ -71,7 +71,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     *(
         ({"networks.1.cidrs": [text]}, f"networks[1].cidrs[0]: {text!r} is not an IPv4 range such as 10.1.0.0/16")
         for text in (
-            "",
             " 10.1.0.0/16",
             "10.1.0.0/16\n",
             "010.1.0.0/16",
@@ -80,6 +79,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
             "\u0661\u0660.1.0.0/16",
         )
     ),
+    ({"networks.1.cidrs": [""]}, "networks[1].cidrs[0]: is empty; give an IPv4 range such as 10.1.0.0/16"),
     ({"networks.1.cidrs": ["::ffff:10.1.0.0/112"]}, "networks[1].cidrs[0]: '::ffff:10.1.0.0/112' is IPv6"),
     ({"networks.1.cidrs": [None]}, "networks[1].cidrs[0]: must be a string, not None"),
     ({"networks.1.cidrs": {"10.1.0.0/16"}}, "networks[1].cidrs: must be a list, not {'10.1.0.0/16'}"),
