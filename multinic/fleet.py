@@ -73,13 +73,11 @@ class RouterFleet(pulumi.ComponentResource):
         settings = parsing.fleet(args, problems)
         problems.raise_if_any()
         super().__init__("multinic:index:RouterFleet", name, {}, opts)
-        self._settings = settings
+        settings = with_zones(settings, self)
+        self._settings, self.zones = settings, settings.zones or ()
         # What the component waits for, its groups wait for: an option of a component does not reach its children.
         self._after = opts.depends_on if opts else None
         self._names = naming.prefix(name, settings.generation)
-        self.zones = zones.resolve(settings.zones, settings.region, settings.project or None, self)
-        rules.check(RouterSettings(replace(settings, zones=self.zones)), problems, only=("backends",))
-        problems.raise_if_any()
 
         self._heal_check = checks.global_check(
             naming.child(self._names, "heal"),
@@ -213,6 +211,18 @@ class RouterFleet(pulumi.ComponentResource):
             },
             opts=self._child(),
         )
+
+
+def with_zones(settings: FleetSettings, parent: pulumi.Resource) -> FleetSettings:
+    """Returns the settings with the zones looked up where none are given.
+
+    Raises:
+        InputError: There is no zone, or with these zones there are too many VMs.
+    """
+    found = replace(settings, zones=zones.resolve(settings.zones, settings.region, settings.project or None, parent))
+    rules.check(RouterSettings(found), problems := Problems(), only=("backends",))
+    problems.raise_if_any()
+    return found
 
 
 def standby(settings: FleetSettings) -> dict[str, Any]:

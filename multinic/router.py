@@ -11,9 +11,9 @@ from typing import cast
 
 import pulumi
 
-from multinic import access, checks, naming, parsing, routes, zones
+from multinic import access, checks, naming, parsing, routes
 from multinic.args import MultinicRouterArgs
-from multinic.fleet import RouterFleet, RouterFleetArgs
+from multinic.fleet import RouterFleet, RouterFleetArgs, with_zones
 from multinic.next_hop import NextHop, NextHopArgs
 from multinic.problems import Problems
 from multinic.settings import RouterSettings
@@ -50,11 +50,12 @@ class MultinicRouter(pulumi.ComponentResource):
         routes.refuse_clashes(name, settings.fleet.networks, settings.routes, problems)
         problems.raise_if_any()
         super().__init__("multinic:index:MultinicRouter", name, {}, opts)
-        fleet_settings = settings.fleet
+        # Before anything else, since what is looked up can be refused as well.
+        fleet_settings = with_zones(settings.fleet, self)
         names = naming.prefix(name, fleet_settings.generation)
         project = fleet_settings.project or None
         child = pulumi.ResourceOptions(parent=self)
-        self.zones = zones.resolve(fleet_settings.zones, fleet_settings.region, project, self)
+        self.zones = fleet_settings.zones or ()
         """Zones in which routers stand, also when they were looked up."""
 
         given = settings.access.service_account

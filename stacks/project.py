@@ -19,6 +19,7 @@ from stacks.config import StackConfig, rename
 
 KEYS = ("iap_members", "service_projects", "shared_vpc_host")
 APIS = ("compute.googleapis.com", "iam.googleapis.com", "cloudresourcemanager.googleapis.com", "logging.googleapis.com")
+IAP_API = "iap.googleapis.com"
 IAP_ROLE = "roles/iap.tunnelResourceAccessor"
 _MEMBER = re.compile(r"(user|group|serviceAccount|domain):[^\s:]+")
 
@@ -51,10 +52,11 @@ def program() -> None:
     rename(found, problems, {key: f"multinic:{key}" for key in KEYS})
     problems.raise_if_any()
 
+    enabled = [*APIS, *([IAP_API] if members else [])]
     apis = [
         # Another program in the project may need an API just as well, so it stays on when this stack goes.
         gcp.projects.Service(naming.slug(api.split(".", 1)[0]), project=project, service=api, disable_on_destroy=False)
-        for api in APIS
+        for api in enabled
     ]
     after = pulumi.ResourceOptions(depends_on=apis)
     if host:
@@ -67,5 +69,5 @@ def program() -> None:
         gcp.projects.IAMMember(
             naming.child("iap", naming.slug(member)), project=project, role=IAP_ROLE, member=member, opts=after
         )
-    pulumi.export("apis", list(APIS))
+    pulumi.export("apis", enabled)
     pulumi.export("shared_vpc_host", host)

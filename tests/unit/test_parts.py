@@ -84,6 +84,15 @@ def test_fleet_whose_zones_are_looked_up_fits_a_load_balancer() -> None:
     assert "replicas.min: 100 VMs in each of 4 zones; a load balancer takes at most 250" in refused(RouterFleet, args)
 
 
+def test_router_whose_zones_are_looked_up_makes_nothing_when_they_do_not_fit() -> None:
+    args: Any = router_args(replicas={"min": 100})
+    del args["zones"]
+    mocks = testing.Mocks()
+    with pytest.raises(InputError, match=r"replicas.min: 100 VMs in each of 4 zones"):
+        testing.run(lambda: MultinicRouter("router", args), given=mocks)
+    assert not [one for one in mocks.declared.resources if one.custom]
+
+
 def test_networks(preview: bool) -> None:
     args: Any = {"region": REGION, "networks": [{**NETWORKS[0], "mtu": 8896}, NETWORKS[1]]}
     declared = testing.run(lambda: RoutedNetworks("dev", args), preview=preview)

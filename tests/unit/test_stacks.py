@@ -176,7 +176,7 @@ def test_project_enables_apis_and_shared_vpc(preview: bool) -> None:
         "multinic:iap_members": ["group:net@example.com"],
     }
     declared = run("project", {}, given, preview=preview)
-    assert "compute.googleapis.com" in {one["service"] for one in declared.all("Service")}
+    assert {"compute.googleapis.com", "iap.googleapis.com"} <= {one["service"] for one in declared.all("Service")}
     assert {one["disableOnDestroy"] for one in declared.all("Service")} == {False}
     assert declared.one("SharedVPCServiceProject")["serviceProject"] == "service-a"
     assert declared.one("IAMMember")["member"] == "group:net@example.com"

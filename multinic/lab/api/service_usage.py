@@ -1,4 +1,4 @@
-"""Service Usage v1: which APIs are enabled. In the lab those that it serves always are.
+"""Service Usage v1: which APIs are enabled. In the lab all that it knows always are.
 
 https://cloud.google.com/service-usage/docs/reference/rest/v1/services
 """
@@ -12,10 +12,11 @@ from ..cloud.call import Call
 from .lists import cut
 from .requests import Service, require_project
 
-SERVED = (
+ENABLED = (
     "cloudresourcemanager.googleapis.com",
     "compute.googleapis.com",
     "iam.googleapis.com",
+    "iap.googleapis.com",  # only its role is served, as part of a project's policy
     "logging.googleapis.com",
     "monitoring.googleapis.com",
     "serviceusage.googleapis.com",
@@ -36,8 +37,8 @@ def _named(cloud: Cloud, call: Call) -> str:
 
 
 def _known(name: str) -> str:
-    if name not in SERVED:
-        raise ApiError(501, "notImplemented", f"The lab does not have {name[:100]}, only {', '.join(SERVED)}.")
+    if name not in ENABLED:
+        raise ApiError(501, "notImplemented", f"The lab does not have {name[:100]}, only {', '.join(ENABLED)}.")
     return name
 
 
@@ -56,7 +57,7 @@ def _list(cloud: Cloud, call: Call) -> dict[str, Any]:
     wanted = call.params.get("filter") or "state:ENABLED"
     if wanted not in ("state:ENABLED", "state:DISABLED"):
         raise ApiError(400, "badRequest", f"The filter '{wanted[:100]}' is not state:ENABLED or state:DISABLED.")
-    services = [_service(cloud, name) for name in SERVED] if wanted == "state:ENABLED" else []
+    services = [_service(cloud, name) for name in ENABLED] if wanted == "state:ENABLED" else []
     found, following = cut(services, call.params.get("pageSize"), call.params.get("pageToken"), biggest=200)
     return {"services": found, "nextPageToken": following}
 
