@@ -79,7 +79,7 @@ def observe(
     batch = (["ip", "-4", "-N", "-d", "-json", "-force", "-batch", "-"], "\n".join(lines) + "\n")
     at = packet_filter.generation()
     (_, output, errors), *filtered = run_together(
-        [batch, *(packet_filter.loading(load) if load else packet_filter.asked(at, fresh))]
+        [batch, *(packet_filter.loading(load, at) if load else packet_filter.asked(at, fresh))]
     )
     answers = _documents(output)
     if len(answers) < len(shows):

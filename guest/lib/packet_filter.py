@@ -41,12 +41,14 @@ class Listing(NamedTuple):
         drops: Its counts of packets.
         closing: Others' tables that drop what they are told nothing about on its way from NIC to NIC; for each, the
             interfaces that its accepting rules demand.
+        exists: Whether there is a table of our name.
     """
 
     generation: int | None = None
     ours: str | None = None
     drops: Mapping[str, int] = {}
     closing: Mapping[str, tuple[frozenset[str], ...]] = {}
+    exists: bool = False
 
 
 _kept = Listing()
@@ -107,7 +109,8 @@ def understood(at: int | None, answers: Sequence[tuple[int, str, str]]) -> Listi
     # Those of other families, `ip6` say, see no packet of IPv4.
     ours = [block for block in blocks if block.startswith(("ip ", "inet "))]
     tables = [" ".join(block.split(None, 2)[:2]) for block in ours if CLOSING_CHAIN.search(block)]
-    _kept = Listing(at, closing={table: accepting(run([nft, "list", "table", *table.split()])[1]) for table in tables})
+    closing = {table: accepting(run([nft, "list", "table", *table.split()])[1]) for table in tables}
+    _kept = Listing(at, closing=closing, exists=any(block.startswith("ip multinic ") for block in ours))
     for code, shown, _ in answers[1:]:
         counts = {name: int(packets) for name, packets in COUNTER.findall(shown)} if code == 0 else {}
         _kept = _kept._replace(ours=COUNTS.sub("", shown) if code == 0 else "", drops=counts)
@@ -174,11 +177,21 @@ def _record() -> tuple[str, int | None, str]:
     return str(table), at, str(words)
 
 
-def loading(table: str) -> list[tuple[list[str], str]]:
-    """The program, with its input, that replaces our table in one transaction; none without nft."""
+def loading(table: str, at: int | None) -> list[tuple[list[str], str]]:
+    """The program, with its input, that replaces our table in one transaction; none without nft.
+
+    Args:
+        table: What is loaded.
+        at: The present generation.
+    """
     nft = program()
+    if nft is None:
+        return []
+    if at == FIRST or (at is not None and at == _kept.generation and not _kept.exists):
+        # The kernel takes some 10 ms to delete a table, also one that was made for that.
+        return [([nft, "-f", "-"], table)]
     # Declared first, since deleting what is not there would fail the transaction.
-    return [([nft, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")] if nft else []
+    return [([nft, "-f", "-"], f"table ip multinic\ndelete table ip multinic\n{table}")]
 
 
 def loaded(table: str, code: int, errors: str) -> str:

@@ -72,6 +72,26 @@ def test_beside_a_program_that_changes_its_tables_all_the_time(monkeypatch: pyte
     assert not packet_filter.is_loaded(TABLE, Listing(9, SHOWN + "x"))
 
 
+def replaces(at: int | None) -> bool:
+    """Whether what is loaded takes away a table of our name first, for which the kernel needs most of the time."""
+    [(_, given)] = packet_filter.loading(TABLE, at)
+    assert given.endswith(TABLE)
+    return "delete table ip multinic\n" in given
+
+
+def test_only_a_table_that_may_be_there_is_deleted_before_loading() -> None:
+    assert not replaces(packet_filter.FIRST), "no table was ever made"
+    assert replaces(5), "nobody has looked"
+    packet_filter.understood(5, [(0, CHAINS, "")])
+    assert not replaces(5), "others' tables only"
+    assert replaces(6), "changed since"
+    assert replaces(None), "a kernel that tells no generation"
+    packet_filter.understood(6, [(0, CHAINS + SHOWN, "")])
+    assert replaces(6), "it is there"
+    packet_filter.understood(7, [(0, "table inet multinic {\n}\ntable ip multinic2 {\n}\n", "")])
+    assert not replaces(7), "other families and names"
+
+
 def test_what_nft_refuses_is_told() -> None:
     assert packet_filter.loaded(TABLE, 1, "Operation not supported\n") == "nft: Operation not supported"
     assert not packet_filter.is_loaded(TABLE, Listing(5))
