@@ -14,7 +14,16 @@ from program import run
 
 COUNTER = re.compile(r"counter (\w+) \{\s*packets (\d+)")
 COUNTS = re.compile(r"packets \d+ bytes \d+")
-CLOSING_CHAIN = re.compile(r"type \w+ hook (?:prerouting|forward|postrouting) priority [^;]*; policy drop;")
+ON_THE_WAY = re.compile(r"type (?:filter|route) hook (?:prerouting|forward|postrouting) priority [^;]*; policy (\w+);")
+"""The head of a chain that packets pass on their way from NIC to NIC."""
+
+CHAIN = re.compile(r"^\tchain (\S+) \{\n(.*?)^\t\}", re.MULTILINE | re.DOTALL)
+JUMP = re.compile(r"(?:jump|goto) ([^\s,}]+)")
+REMARK = re.compile(
+    r' ?(?:comment "[^"]*"|counter (?:packets \d+ bytes \d+|name "[^"]*")|log(?: prefix "[^"]*")?(?: level \w+)?)'
+)
+"""What a rule says beside what it demands and what it does."""
+
 INTERFACE = re.compile(r'(?:iif|oif)(?:name)? "([^"]+)"')
 """What a rule demands of an interface; one that it forbids leaves the others."""
 
@@ -107,25 +116,64 @@ def understood(at: int | None, answers: Sequence[tuple[int, str, str]]) -> Listi
         return _kept._replace(generation=at)
     blocks = re.split(r"^table ", answers[0][1], flags=re.MULTILINE)[1:]
     # Those of other families, `ip6` say, see no packet of IPv4.
-    ours = [block for block in blocks if block.startswith(("ip ", "inet "))]
-    tables = [" ".join(block.split(None, 2)[:2]) for block in ours if CLOSING_CHAIN.search(block)]
-    closing = {table: accepting(run([nft, "list", "table", *table.split()])[1]) for table in tables}
-    _kept = Listing(at, closing=closing, exists=any(block.startswith("ip multinic ") for block in ours))
+    tables = {" ".join(block.split(None, 2)[:2]): block for block in blocks if block.startswith(("ip ", "inet "))}
+    exists = tables.pop("ip multinic", None) is not None
+    hooked = [table for table, block in tables.items() if ON_THE_WAY.search(block)]
+    whole = {table: run([nft, "list", "table", *table.split()])[1] for table in hooked}
+    closing = {table: accepting(rules) for table, rules in whole.items() if is_closing(rules)}
+    _kept = Listing(at, closing=closing, exists=exists)
     for code, shown, _ in answers[1:]:
         counts = {name: int(packets) for name, packets in COUNTER.findall(shown)} if code == 0 else {}
         _kept = _kept._replace(ours=COUNTS.sub("", shown) if code == 0 else "", drops=counts)
     return _kept
 
 
-def accepting(rules: str) -> tuple[frozenset[str], ...]:
-    """The interfaces that each accepting rule of a table demands.
+def is_closing(rules: str) -> bool:
+    """Whether a table drops what it is told nothing about, by the policy or a rule of a chain that all packets pass.
+
+    A rule that demands something, be it an interface, is meant so.
 
     Args:
         rules: The table as nft shows it.
     """
-    # Not a chain's policy; and a comment or a log's prefix may hold any word.
-    lines = (line for line in rules.splitlines() if " hook " not in line and ACCEPTS.search(QUOTED.sub("", line)))
-    return tuple(frozenset(INTERFACE.findall(line)) for line in lines)
+    chains, left = _chains(rules)
+    while left:
+        for line in chains.pop(left.pop(), "").splitlines():
+            head = ON_THE_WAY.search(line)
+            words = [head[1]] if head else REMARK.sub("", line).split()
+            if words[:1] in (["drop"], ["reject"]):
+                return True
+            if "return" in words:
+                break  # what follows is for the others
+            if words[:1] in (["jump"], ["goto"]):
+                left.append(words[1])
+    return False
+
+
+def accepting(rules: str) -> tuple[frozenset[str], ...]:
+    """The interfaces that each rule demands which accepts packets on their way.
+
+    Args:
+        rules: The table as nft shows it.
+    """
+    chains, left = _chains(rules)
+    if " vmap @" in rules:
+        left = list(chains)  # the chains' names stand elsewhere
+    found = []
+    while left:
+        for line in chains.pop(left.pop(), "").splitlines():
+            # A comment or a log's prefix may hold any word.
+            bare = QUOTED.sub("", line)
+            left += JUMP.findall(bare)
+            if ACCEPTS.search(bare) and not ON_THE_WAY.search(line):
+                found.append(frozenset(INTERFACE.findall(line)))
+    return tuple(found)
+
+
+def _chains(rules: str) -> tuple[dict[str, str], list[str]]:
+    """The chains of a table by name, and the names of those that packets on their way pass first."""
+    chains = dict(CHAIN.findall(rules))
+    return chains, [name for name, body in chains.items() if ON_THE_WAY.search(body)]
 
 
 def lets_pass(accepting: Iterable[frozenset[str]], devices: Iterable[str]) -> bool:

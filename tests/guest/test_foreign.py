@@ -3,7 +3,6 @@
 from typing import Any
 
 import kernel
-import packet_filter
 import pytest
 import reconcile
 from differences import Difference, differences
@@ -117,21 +116,6 @@ def test_a_nic_with_another_mac_gets_its_own_back() -> None:
     assert (found.reason, found.commands) == ("mac-wrong", (f"link set dev ens5 address {mac(1)}",))
 
 
-@pytest.mark.parametrize(
-    ("chain", "closing"),
-    [
-        ("filter hook forward priority filter; policy drop;", True),
-        ("filter hook prerouting priority raw; policy drop;", True),
-        ("filter hook postrouting priority mangle; policy drop;", True),
-        ("filter hook input priority filter; policy drop;", False),
-        ("filter hook forward priority filter; policy accept;", False),
-    ],
-)
-def test_filters_that_close_the_way(chain: str, closing: bool) -> None:
-    """A base chain that drops what no rule of it names, at any place on the way from NIC to NIC."""
-    assert bool(packet_filter.CLOSING_CHAIN.search(f"\t\ttype {chain}\n")) == closing
-
-
 def test_others_texts_may_hold_anything() -> None:
     """Kind 17: an alias in Latin-1, with a control character, or as iproute2 5.9 writes an apostrophe."""
     assert run(["printf", r"caf\351"])[1] == "caf\N{REPLACEMENT CHARACTER}"
@@ -197,6 +181,11 @@ HARMLESS = {
 FILTER = "add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }; "
 DOCKER = 'add rule ip filter FORWARD oifname "docker0" ct state established accept'
 OWN = "add rule ip filter FORWARD ip saddr 10.0.0.0/8 accept"
+REJECT = """
+add rule ip filter FORWARD counter reject with icmp type host-prohibited
+add chain ip filter INPUT { type filter hook input priority 0; policy accept; }
+add rule ip filter INPUT ct state related,established accept
+"""
 
 
 @pytest.mark.root
@@ -240,3 +229,10 @@ def test_beside_others(repaired_router: Wire) -> None:
     assert router.verdict()["warnings"] == ["forward-filter: table ip filter drops what it does not accept"]
     router.run("r", "nft", "delete table ip filter")
     router.wait_for(lambda: router.verdict()["warnings"] == [])
+
+    # As Red Hat's iptables-services sets it up: the policy accepts, and the last rule takes everything.
+    router.run("r", "nft", FILTER.replace("drop", "accept") + REJECT)
+    router.wait_for(lambda: router.reasons() == {"forward-filtered"}, "closed by a rule")
+    assert not router.ping(0, "10.1.0.10")
+    router.run("r", "nft", "delete table ip filter")
+    router.wait_for(lambda: router.probe(1, "10.1.0.9")[0] == 200, "open again")

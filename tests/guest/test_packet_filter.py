@@ -11,6 +11,7 @@ from wire import GUEST, PYTHON, Wire
 
 TABLE = "table ip multinic {\n}\n"
 SHOWN = "table ip multinic { # as nft has it\n}\n"
+BASE = "type filter hook {} priority filter; policy {};"
 CHAINS = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}\n"
 
 
@@ -21,7 +22,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_filter, "_kept", Listing())
     monkeypatch.setattr(packet_filter, "program", lambda: "nft")
     monkeypatch.setattr(packet_filter, "generation", lambda: 5)
-    monkeypatch.setattr(packet_filter, "run", lambda _: (0, "", ""))
+    monkeypatch.setattr(packet_filter, "run", lambda _: (0, CHAINS, ""))
 
 
 def test_nothing_is_started_while_nothing_changes() -> None:
@@ -113,13 +114,53 @@ def test_what_nft_refuses_is_told() -> None:
         ('iifname "ens4" oifname "docker0" accept comment "one"', False),
         ('ip saddr 10.0.0.0/8 drop comment "never accept"', False),
         ("jump ufw-before-accept", False),
-        ("type filter hook input priority filter; policy accept;", False),
+        ("jump last", True),
+        ('iifname vmap { "ens4" : jump last }', True),
+        ("ip saddr vmap @zones", True),
     ],
 )
 def test_what_a_closing_filter_accepts(rule: str, passes: bool) -> None:
     """Kinds 5 and 6: a filter that lets routers forward, on all of them at once, must not close them all."""
-    shown = f"table ip filter {{\n\tchain forward {{\n\t\t{rule}\n\t}}\n}}\n"
+    shown = f"table ip filter {{\n\tchain forward {{\n\t\t{BASE.format('forward', 'drop')}\n\t\t{rule}\n\t}}\n\n"
+    # Packets for the VM itself are another matter.
+    shown += f"\tchain input {{\n\t\t{BASE.format('input', 'accept')}\n\t\tct state established accept\n\t}}\n\n"
+    shown += "\tchain last {\n\t\taccept\n\t}\n}\n"
     assert packet_filter.lets_pass(packet_filter.accepting(shown), ["ens4", "ens5"]) == passes
+
+
+REJECTS = "counter packets 7 bytes 420 reject with icmp type host-prohibited"
+
+
+@pytest.mark.parametrize(
+    ("hook", "policy", "rule", "closing"),
+    [
+        ("forward", "drop", "", True),
+        ("prerouting", "drop", "", True),
+        ("postrouting", "drop", "", True),
+        ("input", "drop", "", False),
+        ("forward", "accept", "", False),
+        ("forward", "accept", "drop", True),
+        ("forward", "accept", REJECTS, True),
+        ("forward", "accept", 'log prefix "no accept: " level info drop comment "by us"', True),
+        ("forward", "accept", 'counter name "all" drop', True),
+        ("forward", "accept", "jump last", True),
+        ("forward", "accept", "counter packets 0 bytes 0 goto last", True),
+        ("forward", "accept", "jump some", False),
+        ("input", "accept", REJECTS, False),
+        ("forward", "accept", 'iifname "ens4" oifname "ens6" drop', False),
+        ("forward", "accept", 'iifname "ens4" jump last', False),
+        ("forward", "accept", "ct state invalid drop", False),
+        ("forward", "accept", "limit rate over 9/second burst 5 packets drop", False),
+        ("forward", "accept", 'counter packets 0 bytes 0 comment "drop"', False),
+        ("forward", "accept", "jump elsewhere", False),
+        ("forward", "accept", "jump forward", False),
+    ],
+)
+def test_filters_that_close_the_way(hook: str, policy: str, rule: str, closing: bool) -> None:
+    """Kind 1: a base chain that drops what no rule of it names, at any place on the way from NIC to NIC."""
+    shown = f"table ip filter {{\n\tchain forward {{\n\t\t{BASE.format(hook, policy)}\n\t\t{rule}\n\t}}\n\n"
+    shown += "\tchain last {\n\t\tdrop\n\t}\n\n\tchain some {\n\t\tct state new return\n\t\tdrop\n\t}\n}\n"
+    assert packet_filter.is_closing(shown) == closing
 
 
 @pytest.mark.parametrize(("family", "closing"), [("ip", True), ("inet", True), ("ip6", False), ("bridge", False)])
