@@ -38,8 +38,7 @@ Findings = Iterable[tuple[str, ...]]
 def _cidrs(settings: RouterSettings) -> Iterator[tuple[int, int, IPv4Network]]:
     for i, network in enumerate(settings.fleet.networks):
         for k, cidr in enumerate(network.cidrs):
-            if cidr != UNREADABLE:
-                yield i, k, cidr
+            yield i, k, cidr
 
 
 def _enough_networks(settings: RouterSettings) -> Findings:
@@ -65,12 +64,10 @@ def _has_cidrs(settings: RouterSettings) -> Findings:
 
 
 def _routable(settings: RouterSettings) -> Findings:
-    for i, network in enumerate(settings.fleet.networks):
-        for k, cidr in enumerate(network.cidrs):
-            for reserved in _RESERVED:
-                if cidr.subnet_of(reserved):
-                    yield f"networks[{i}].cidrs[{k}]", f"{cidr} lies in {reserved}, which no VPC network routes"
     for i, k, cidr in _cidrs(settings):
+        for reserved in _RESERVED:
+            if cidr.subnet_of(reserved):
+                yield f"networks[{i}].cidrs[{k}]", f"{cidr} lies in {reserved}, which no VPC network routes"
         # What contains them all is the default route, of which `routes` warns.
         for apis in _GOOGLE_APIS:
             if cidr.prefixlen > 0 and cidr.overlaps(apis):

@@ -46,6 +46,10 @@ LOOKS_AT = {
 """Rules of the table that look at inputs which another row of it changes as well."""
 
 
+_THREE = ((0, 0), (1, 0), (1, 1))
+_NIC_TYPE = "networks[0].nic_type"
+
+
 def related(one: str, other: str) -> bool:
     """Whether one path is the other or a part of it."""
     return all(a == b for a, b in zip(one.split("."), other.split("."), strict=False))
@@ -75,6 +79,35 @@ def test_no_wrong_input_hides_another() -> None:
                 used.add(rule)
     assert count > 2000
     assert used == LOOKS_AT.keys()
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        ({"networks.0.cidrs": ["x"], "networks.1.cidrs": ["0.0.0.0/0"]}, {"networks[0].cidrs[0]"}),
+        ({"networks.0.cidrs": ["x"], "networks.1.cidrs": ["y", "z"]}, {f"networks[{i}].cidrs[{k}]" for i, k in _THREE}),
+        (
+            {"networks.0.subnet_cidrs": ["x"], "networks.1.subnet_cidrs": ["0.0.0.0/0"]},
+            {"networks[0].subnet_cidrs[0]", "networks[1].subnet_cidrs[0]", "networks[0].cidrs[0]"},
+        ),
+        ({"networks.0.subnet_cidrs": ["x"], "networks.0.address": "10.0.0.5"}, {"networks[0].subnet_cidrs[0]"}),
+        ({"networks.0.cidrs": [7], "networks.1.address": "10.3.0.5"}, {"networks[0].cidrs[0]"}),
+        ({"networks.0.mtu": 9, "machine.clamp_mss": 1400}, {"networks[0].mtu"}),
+        ({"networks.0.nic_type": "x", "networks.0.queue_count": 17, "machine.type": "n2-standard-16"}, {_NIC_TYPE}),
+        ({"machine.type": 5, "machine.tier_1": True, "machine.disk_type": "hyperdisk-extreme"}, {"machine.type"}),
+        (
+            {"health.traffic.interval_sec": 0, "health.heal": {"interval_sec": 1, "timeout_sec": 1}},
+            {"health.traffic.interval_sec"},
+        ),
+        ({"replicas.max": "x", "replicas.min": 9, "standby.stopped": 1000}, {"replicas.max"}),
+        ({"zones": ["us-central1-a", 5], "next_hop.failover_zones": ["us-central1-b"]}, {"zones[1]"}),
+        ({"routes.allow_nested_cidrs": "no", "networks.1.cidrs": ["0.0.0.0/0"]}, {"routes.allow_nested_cidrs"}),
+    ],
+)
+def test_nothing_is_said_about_what_could_not_be_read(change: dict[str, Any], paths: set[str]) -> None:
+    found = told(change)
+    assert {path for path, _ in found} == paths
+    assert "255.255.255.255/32 of " not in "".join(found.values())
 
 
 @pytest.mark.parametrize(
@@ -164,3 +197,13 @@ def test_a_stack_hides_nothing_either(dev_config: dict[str, Any]) -> None:
         "multinic:router.machine.type",
         "multinic:zones[1]",
     ], str(caught.value)
+
+
+@pytest.mark.parametrize("networks", [5, {}, [], [7, 8]])
+def test_networks_that_cannot_be_read_are_told_once(dev_config: dict[str, Any], networks: Any) -> None:
+    dev_config["multinic:networks"] = networks
+    with pytest.raises(pulumi.RunError) as caught:
+        testing.run(dev.program, config=dev_config)
+    lines = str(caught.value).splitlines()[1:]
+    assert len(lines) == (len(networks) if networks == [7, 8] else 1), lines
+    assert all(line.startswith("  multinic:networks") for line in lines)
